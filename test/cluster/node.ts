@@ -52,6 +52,8 @@ const kubeletConfig = {
   // The kubelet soon reports pods whose state it could not report while the API server was away.
   syncFrequency: "10s",
   serializeImagePulls: false,
+  // A dense node has more than the usual 110.
+  maxPods: 260,
   staticPodPath: "/etc/kubernetes/manifests",
   podLogsDir: "/var/log/pods",
   volumePluginDir: "/var/lib/kubelet/volume-plugins",

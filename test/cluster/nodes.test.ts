@@ -1,6 +1,9 @@
+import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { differences } from "../../demo/snapshot";
+import { rounds } from "../support/rounds";
 import { NODE } from "./addresses";
+import { median } from "./costs";
 import { followInstaller, forceDeleteInstaller } from "./faults";
 import { type Pod, pod, podAnnotations, podSpec, until } from "./pods";
 import { clusterSuite } from "./suite";
@@ -14,6 +17,13 @@ const REFUSED = "our own token is refused (401), but the plugin's is accepted: o
 const CHAIN = ["bridge", "portmap", "linkerd-cni"];
 /** How long the API server takes a token for good that it has just seen. */
 const REMEMBERED_MS = 12_000;
+/** Meshed pods that are evicted, and start again: with FULL=1 as many as the node has addresses for. */
+const EVICTED = rounds(4, 250);
+/** Meshed pods that start at once beside processes that take all the time that they get. */
+const BESIDE = rounds(4, 20);
+const LOAD = rounds(2, 30);
+/** How long so many take at most. */
+const START_S = rounds(120, 900);
 
 clusterSuite("a node that is drained, and one that the DaemonSet no longer selects, and selects again", (cluster) => {
   let before: Record<string, string>;
@@ -21,6 +31,7 @@ clusterSuite("a node that is drained, and one that the DaemonSet no longer selec
   beforeAll(async () => {
     before = await cluster.directories();
     await cluster.install();
+    await cluster.kubectl.start(pod("client"));
   });
 
   test("keeps everything if the pod is deleted by force and its token refused", async () => {
@@ -41,41 +52,88 @@ clusterSuite("a node that is drained, and one that the DaemonSet no longer selec
     expect(Object.keys(await cluster.directories())).toEqual(installed);
   });
 
-  test("keeps everything while it is drained, and starts the evicted pods redirected afterwards", async () => {
-    const { kubectl } = cluster;
-    const installed = Object.keys(await cluster.directories());
-    const installers = await cluster.restarts();
+  /** Runs meshed pods with linkerd's validator by a Deployment, and waits until they are ready. */
+  const deploy = async (name: string, replicas: number) => {
     const options = { proxy: "sidecar", validator: true } as const;
-    const labels = { app: "drained" };
-    await kubectl.start(pod("client"));
-    await kubectl.apply({
+    const labels = { app: name };
+    await cluster.kubectl.apply({
       apiVersion: "apps/v1",
       kind: "Deployment",
-      metadata: { name: "drained", namespace: "default" },
+      metadata: { name, namespace: "default" },
       spec: {
-        replicas: 4,
+        replicas,
         selector: { matchLabels: labels },
         template: { metadata: { labels, annotations: podAnnotations(options) }, spec: podSpec(options) },
       },
     });
-    const available = () => kubectl.run("rollout", "status", "deployment/drained", "--timeout=120s");
-    await available();
-    await kubectl.run("drain", NODE.name, "--ignore-daemonsets", "--force", "--timeout=60s");
-    const { items: waiting } = await kubectl.json<{ items: Pod[] }>("get", "pods");
-    expect(waiting.map(({ status }) => status.phase)).toEqual(Array(4).fill("Pending"));
-    expect(await cluster.chain()).toEqual(CHAIN);
-    expect(Object.keys(await cluster.directories())).toEqual(installed);
-    // The DaemonSet's pod is neither evicted nor started again.
-    expect(await cluster.restarts()).toEqual(installers);
-    await kubectl.run("uncordon", NODE.name);
-    await available();
-    await kubectl.start(pod("client"));
-    const { items } = await kubectl.json<{ items: Pod[] }>("get", "pods", "--selector=app=drained");
+    await available(name);
+  };
+  const available = (name: string) =>
+    cluster.kubectl.run("rollout", "status", `deployment/${name}`, `--timeout=${START_S}s`);
+
+  const remove = async (name: string) => {
+    await cluster.kubectl.run("delete", `deployment/${name}`, "--timeout=60s");
+    await cluster.kubectl.run("wait", "pods", `--selector=app=${name}`, "--for=delete", `--timeout=${START_S}s`);
+  };
+
+  /** Expects that each pod of a Deployment is redirected, and was so before its validator ran. */
+  const allRedirected = async (name: string, replicas: number) => {
+    const { items } = await cluster.kubectl.json<{ items: Pod[] }>("get", "pods", `--selector=app=${name}`);
     const addresses = items.map(({ status }) => `${status.podIP}:8080`);
-    expect(await kubectl.dialAll("client", addresses)).toEqual(addresses.map((original) => ({ port: 4143, original })));
-    expect(items.map(({ status }) => status.initContainerStatuses?.[0]?.restartCount)).toEqual(Array(4).fill(0));
-    await kubectl.run("delete", "deployment/drained", "pod/client", "--timeout=60s");
-  });
+    expect(addresses).toHaveLength(replicas);
+    const answers = await cluster.kubectl.dialAll("client", addresses);
+    expect(answers).toEqual(addresses.map((original) => ({ port: 4143, original })));
+    // A kubelet without time counts containers, too, that it could not start: a validator that failed has left its end.
+    const ends = items.map(({ status }) => status.initContainerStatuses?.[0]?.lastState);
+    expect(ends).toEqual(Array(replicas).fill({}));
+    const names = new Set(items.map(({ metadata }) => `default/${metadata.name}`));
+    const added = (await cluster.additions(/./)).filter(({ pod: of = "" }) => names.has(of));
+    const times = added.map(({ ms }) => ms).sort((one, other) => one - other);
+    process.stdout.write(
+      `${replicas} meshed pods redirected by ${added.length} ADDs: ${median(times).toFixed(1)} ms in the median, 99 of 100 within ` +
+        `${times[Math.ceil(times.length * 0.99) - 1]} ms\n`,
+    );
+  };
+
+  test(
+    `starts ${BESIDE} pods redirected beside ${LOAD} busy processes`,
+    async () => {
+      const busy = Array.from({ length: LOAD }, () => spawn("sh", ["-c", "while :; do :; done"]));
+      try {
+        await deploy("beside", BESIDE);
+      } finally {
+        for (const each of busy) each.kill("SIGKILL");
+      }
+      await allRedirected("beside", BESIDE);
+      await remove("beside");
+    },
+    START_S * 2_000,
+  );
+
+  test(
+    `keeps everything while ${EVICTED} pods are drained from it, and starts them redirected afterwards`,
+    async () => {
+      const { kubectl } = cluster;
+      const installed = Object.keys(await cluster.directories());
+      const installers = await cluster.restarts();
+      await deploy("drained", EVICTED);
+      await allRedirected("drained", EVICTED);
+      await kubectl.run("drain", NODE.name, "--ignore-daemonsets", "--force", `--timeout=${START_S}s`);
+      const { items: waiting } = await kubectl.json<{ items: Pod[] }>("get", "pods");
+      expect(waiting.map(({ status }) => status.phase)).toEqual(Array(EVICTED).fill("Pending"));
+      expect(await cluster.chain()).toEqual(CHAIN);
+      expect(Object.keys(await cluster.directories())).toEqual(installed);
+      // The DaemonSet's pod is neither evicted nor started again.
+      expect(await cluster.restarts()).toEqual(installers);
+      await kubectl.run("uncordon", NODE.name);
+      await available("drained");
+      await kubectl.start(pod("client"));
+      await allRedirected("drained", EVICTED);
+      await remove("drained");
+      await kubectl.stop("client");
+    },
+    START_S * 3_000,
+  );
 
   test("is put back byte for byte when it is not selected any more, and chained when it is again", async () => {
     await cluster.helm(
