@@ -388,11 +388,17 @@ function acceptSome(listening: number, taken: (socket: number) => void): boolean
   return false;
 }
 
-/** Accepts connections until the signal is given. */
-async function acceptAll(listening: number, signal: AbortSignal, taken: (socket: number) => void): Promise<void> {
+/** Accepts connections until the signal is given. @param spare frees descriptors, and tells whether it did */
+async function acceptAll(
+  listening: number,
+  signal: AbortSignal,
+  taken: (socket: number) => void,
+  spare: () => boolean,
+): Promise<void> {
   for (;;) {
     await ready(listening, "read", signal);
     if (!acceptSome(listening, (socket) => (signal.aborted ? host.close(socket) : taken(socket)))) continue;
+    if (spare()) continue;
     // The connection waits; do not retry at once.
     await unless(signal, new Promise<void>((resolve) => void setTimeout(resolve, PAUSE_MS)));
   }
@@ -406,9 +412,9 @@ async function listenSocket({ host: name, port }: ListenAddress): Promise<number
 }
 
 /** Accepts the connections of a socket. @returns a function that stops this */
-function taking(socket: number, taken: (socket: number) => void): () => void {
+function taking(socket: number, taken: (socket: number) => void, spare = () => false): () => void {
   const end = new AbortController();
-  acceptAll(socket, end.signal, taken).catch((error) => {
+  acceptAll(socket, end.signal, taken, spare).catch((error) => {
     if (!end.signal.aborted) throw error;
   });
   return () => end.abort();
@@ -471,6 +477,7 @@ function whenBegun(needed: Needed, begun: (socket: number) => void) {
       silent.add(one);
       timer ??= setTimeout(expire, SILENT_MS);
     },
+    spare: () => silent.halve(),
     close: () => {
       clearTimeout(timer);
       silent.clear();
@@ -486,7 +493,7 @@ async function listening(at: ListenAddress, needed: Needed, begun: (socket: numb
   const bound = new Uint8Array(28);
   host.getsockname(socket, bound);
   const connections = whenBegun(needed, begun);
-  const stop = taking(socket, connections.take);
+  const stop = taking(socket, connections.take, connections.spare);
   let isOpen = true;
   const close = () => {
     if (!isOpen) return;

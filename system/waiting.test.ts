@@ -40,6 +40,14 @@ test("those that have waited too long are ended, and it is told when the next on
   expect([ended, made.size]).toEqual([[1, 2, 3, 4, 5], 0]);
 });
 
+test("the half that has waited longest is ended, at least one", () => {
+  const { ended, made } = waiting(9);
+  for (const each of [1, 2, 3]) made.add(each);
+  expect([made.halve(), ended]).toEqual([true, [1, 2]]);
+  expect([made.halve(), ended]).toEqual([true, [1, 2, 3]]);
+  expect(made.halve()).toBe(false);
+});
+
 test("there is no room if none waits, and an end to patience if very many do", () => {
   const { ended, made } = waiting(2);
   expect(made.makeRoom(2)).toBe(false);

@@ -44,6 +44,16 @@ export class Waiting<T> {
     return undefined;
   }
 
+  /** Ends the half that has waited longest, at least one. @returns whether there was one */
+  halve(): boolean {
+    const half = [...this.since.keys()].slice(0, Math.ceil(this.size / 2));
+    for (const each of half) {
+      this.since.delete(each);
+      this.end(each);
+    }
+    return half.length > 0;
+  }
+
   /** Ends all. */
   clear(): void {
     for (const each of this.since.keys()) this.end(each);

@@ -103,12 +103,12 @@ describe("with thousands of hostile connections", () => {
   const crowdScript = () => join(node.root, "crowd.js");
   const repair = (port: number) => [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="];
 
-  function start(name: ProgramName, args: readonly string[], port: number): void {
+  /** @param descriptors soft and hard limit. @default the usual one of a container, which may be raised */
+  function start(name: ProgramName, args: readonly string[], port: number, descriptors = "1024:"): void {
     child = startProgram(name, {
       args,
       isSilent: true,
-      // The usual limit of a container's descriptors.
-      runner: ["prlimit", "--nofile=1024:"],
+      runner: ["prlimit", `--nofile=${descriptors}`],
       env: node.environment({
         PATH: process.env["PATH"] ?? "",
         KUBERNETES_SERVICE_PORT: String(api.port),
@@ -162,6 +162,16 @@ describe("with thousands of hostile connections", () => {
     slowestMs = 0;
     expect(peak).toBeLessThanOrEqual(MEMORY);
   }
+
+  test("install answers each probe with 1,024 descriptors and no more", async () => {
+    const [silent] = FLOODS as [Flood];
+    const port = await freePort();
+    start("install", [], port, "1024:1024");
+    await ready(port, "/live");
+    await surround(silent, { http: port });
+    for (let probe = 0; probe < PROBES; probe++) expect(await answered(port, "/live")).toBe(200);
+    tell("install, 1,024 descriptors", silent);
+  });
 
   describe.each(FLOODS)("whose clients $kind", (flood) => {
     test.each<[ProgramName, (port: number) => readonly string[]]>([

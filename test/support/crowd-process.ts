@@ -17,7 +17,9 @@ export class CrowdProcess {
     options: Required<CrowdOptions>,
   ): Promise<CrowdProcess> {
     const child = fork(script, [JSON.stringify({ port, sent, ...options })], { execArgv: [] });
-    await once(child, "message");
+    const failed = once(child, "exit").then(() => Promise.reject(new Error("the crowd has ended")));
+    await Promise.race([once(child, "message"), failed]);
+    failed.catch(() => undefined);
     return new CrowdProcess(child);
   }
 
