@@ -92,7 +92,8 @@ function results({ probes, differences, typicalAdds }: Report): string {
     ...(typicalAdds === undefined
       ? []
       : [
-          `  the plugin takes ${typicalAdds.meshed.toFixed(1)} ms for a meshed pod, ${typicalAdds.notMeshed.toFixed(1)} ms for another (medians; this process, which starts it, also answers as API server)`,
+          `  the plugin takes ${typicalAdds.meshed.toFixed(1)} ms for a meshed pod, ${typicalAdds.notMeshed.toFixed(1)} ms for another`,
+          "  (medians; this process, which starts it, also answers as API server)",
         ]),
   ];
   return `${pc.bold("Result")}\n  ${lines.join("\n  ")}`;
