@@ -54,7 +54,7 @@ memory_buffer_alloc mps_reader mps_trace net_sockets padlock pkcs7 psa_crypto_ra
 psa_its_file ssl_cache ssl_cookie ssl_debug_helpers_generated ssl_ticket threading timing version version_features \
 x509_create x509_crl x509_csr x509write x509write_crt x509write_csr".split(" ");
 const HOST = join(root, "host");
-const HOST_FILES = ["main.c", "arena.c", "keys.c", "trust.c"];
+const HOST_FILES = ["main.c", "arena.c", "copy.c", "keys.c", "trust.c"];
 const TLS = join(HOST, "tls.c");
 
 /** One way to compile C, with its own library. */
@@ -281,6 +281,12 @@ export async function buildBytecodeCompiler(sources?: Sources): Promise<string> 
   return cached("compile", [library, source, ...OURS], (made) =>
     execute([...here.compiler, ...OURS, ...include, "compile.c", library, "-lm", ...here.link, "-o", made], HOST),
   );
+}
+
+/** Compiles one C file to a program for this machine, as the executable's files are: for tests. */
+export async function compileAlone(source: string, path: string): Promise<void> {
+  const { compiler, link } = npmToolchain(hostArchitecture());
+  await execute([...compiler, ...OURS, ...link, source, "-o", path], root);
 }
 
 /** Options of a build. */
