@@ -1,6 +1,9 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PROGRAMS_IMAGE } from "./images";
 import type { Machine } from "./machine";
+import { paths } from "./paths";
 
 /** The parts of a pod that matter to the redirect. */
 export interface PodOptions {
@@ -88,6 +91,9 @@ export const namespace = (name: string, annotations: Readonly<Record<string, str
   metadata: { name, annotations },
 });
 
+/** Characters of the kubelet's log that are shown for a pod that does not start. */
+const KUBELET_LOG = 4_000;
+
 /** The cluster as its user sees it, by kubectl. */
 export class Kubectl {
   constructor(private readonly machine: Machine) {}
@@ -132,7 +138,9 @@ export class Kubectl {
     } catch (error) {
       // Without an event only its node and its conditions say how far it has come.
       const description = await this.run("describe", where, `pod/${name}`);
-      throw new Error(`${(error as Error).message}\n${description}`, { cause: error });
+      // A kubelet that does not run, or does not see the pod, says so in its log alone.
+      const log = (await readFile(join(paths.logs, "kubelet"), "utf8").catch(String)).slice(-KUBELET_LOG);
+      throw new Error(`${(error as Error).message}\n${description}\nThe kubelet: …${log}`, { cause: error });
     }
     const { status } = await this.json<Pod>("get", where, `pod/${name}`);
     return status.podIP ?? "";
