@@ -18,7 +18,9 @@ const MS_A_TICK = 10;
 function probe(port: number): Promise<number> {
   return new Promise((resolve) => {
     let answer = "";
-    const socket = connect(port, "127.0.0.1", () => socket.write("GET /ready HTTP/1.1\r\nconnection: close\r\n\r\n"));
+    const socket = connect(port, "127.0.0.1", () =>
+      socket.write("GET /ready HTTP/1.1\r\nhost: node\r\nconnection: close\r\n\r\n"),
+    );
     socket.setEncoding("utf8").on("data", (text: string) => {
       answer += text;
     });
