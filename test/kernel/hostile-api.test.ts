@@ -8,7 +8,7 @@ import { type Answer, ApiStub } from "../support/api-server";
 import { until } from "../support/controllers";
 import { freePort } from "../support/ports";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
-import { certificateFor } from "../support/webhook";
+import { emptyCluster, environmentOf, operatorFlags, repairFlags } from "../support/program-settings";
 import { TestNode } from "./installer-node";
 
 /** MiB that a program may take at its peak: the operator reads three answers of up to 8 MiB at once, and copies each as it grows. */
@@ -16,12 +16,6 @@ const MEMORY = 64;
 /** How long a program may wait until it asks again. */
 const SECONDS = 120;
 const KIB = 1024;
-
-const honest: Answer = (request, response) => {
-  response.writeHead(200, { "content-type": "application/json" });
-  if (request.url?.includes("watch=")) response.flushHeaders();
-  else response.end(JSON.stringify({ metadata: { name: "shop", resourceVersion: "1" }, items: [] }));
-};
 
 /** Writes as fast as the other end reads, until it has closed the connection. */
 function pour(socket: Socket, bytes: string): void {
@@ -69,7 +63,7 @@ const behaviours: Readonly<Record<string, Answer>> = {
   "sends a body without end": pouring(`${HEAD}\r\n`, "x".repeat(64 * KIB)),
   "sends a line of a watch without end": (request, response) => {
     if (request.url?.includes("watch=")) pouring(`${HEAD}\r\n`, "x".repeat(64 * KIB))(request, response);
-    else honest(request, response);
+    else emptyCluster(request, response);
   },
 };
 
@@ -91,7 +85,7 @@ class Case {
   static async start(program: ProgramName, behaviour: string): Promise<Case> {
     const started = new Case(
       `${program}, whose API server ${behaviour}`,
-      await ApiStub.start(behaviours[behaviour] ?? honest),
+      await ApiStub.start(behaviours[behaviour] ?? emptyCluster),
     );
     await started.start(program);
     return started;
@@ -99,36 +93,17 @@ class Case {
 
   private async start(program: ProgramName): Promise<void> {
     const [port, webhook] = [await freePort(), await freePort()];
-    const { accountDir, root } = this.node;
-    const { cert, key } = certificateFor("webhook");
-    for (const [file, text] of Object.entries({ "ca.crt": this.api.ca, "tls.crt": cert, "tls.key": key }))
-      writeFileSync(join(accountDir, file), text);
+    const { accountDir } = this.node;
+    writeFileSync(join(accountDir, "ca.crt"), this.api.ca);
     const args: Partial<Record<ProgramName, readonly string[]>> = {
-      repair: [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="],
-      multus: [
-        `-health-probe-bind-address=127.0.0.1:${port}`,
-        `-webhook-port=${webhook}`,
-        "-webhook-certificates=mounted",
-        `-webhook-certificate-dir=${accountDir}`,
-        "-leader-elect=false",
-        "-metrics-bind-address=0",
-      ],
+      repair: repairFlags(port),
+      multus: operatorFlags(accountDir, { health: port, webhook }).flags,
     };
     this.probe = `http://127.0.0.1:${port}${program === "multus" ? "/healthz" : "/live"}`;
     this.child = startProgram(program, {
       args: args[program] ?? [],
       isSilent: true,
-      env: this.node.environment({
-        KUBERNETES_SERVICE_PORT: String(this.api.port),
-        NODE_NAME: "node-1",
-        LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: "node-1",
-        LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME: "linkerd-cni-abcde",
-        POD_NAMESPACE: "linkerd-multus",
-        POD_NAME: "linkerd-multus-abcde",
-        HEALTH_PORT: String(port),
-        NRI_SOCKET_DIR: root,
-        NRI_NETNS_DIR: root,
-      }),
+      env: environmentOf(this.node, this.api, port),
     });
   }
 
@@ -137,7 +112,7 @@ class Case {
   }
 
   relent(): void {
-    this.api.answer = honest;
+    this.api.answer = emptyCluster;
     this.api.closeConnections();
   }
 

@@ -10,7 +10,7 @@ import { failing, meshedPod, NODE, ownedBy, passed, running } from "../support/m
 import { PodsApi } from "../support/pods-api";
 import { freePort } from "../support/ports";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
-import { certificateFor } from "../support/webhook";
+import { operatorFlags } from "../support/program-settings";
 import { TestNode } from "./installer-node";
 
 function memory(pid: number): Readonly<Record<string, number>> {
@@ -130,20 +130,11 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
 
   test("a review of 7 MiB that is nested deep costs the operator at most 32 MiB, and is refused", async () => {
     const [port, webhook] = [await freePort(), await freePort()];
-    const { cert, key } = certificateFor("webhook");
-    writeFileSync(join(node.accountDir, "tls.crt"), cert);
-    writeFileSync(join(node.accountDir, "tls.key"), key);
+    const { flags, ca } = operatorFlags(node.accountDir, { health: port, webhook });
     child = startProgram("multus", {
       executable,
       isSilent: true,
-      args: [
-        `-webhook-port=${webhook}`,
-        "-webhook-certificates=mounted",
-        `-webhook-certificate-dir=${node.accountDir}`,
-        "-leader-elect=false",
-        "-metrics-bind-address=0",
-        `-health-probe-bind-address=127.0.0.1:${port}`,
-      ],
+      args: flags,
       env: node.environment({
         KUBERNETES_SERVICE_PORT: String(api.port),
         POD_NAMESPACE: "linkerd-multus",
@@ -159,7 +150,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
       const options = {
         host: "127.0.0.1",
         port: webhook,
-        ca: cert,
+        ca: ca,
         path: OperatorPath.webhook,
         method: "POST",
         headers,

@@ -10,8 +10,8 @@ import { ApiStub } from "../support/api-server";
 import { bundleCrowd, CrowdProcess } from "../support/crowd-process";
 import { freePort } from "../support/ports";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
+import { emptyCluster, environmentOf, operatorFlags, repairFlags } from "../support/program-settings";
 import { rounds } from "../support/rounds";
-import { certificateFor } from "../support/webhook";
 import { TestNode } from "./installer-node";
 
 const CLIENTS = rounds(2000, 10_000);
@@ -78,11 +78,7 @@ describe("with thousands of hostile connections", () => {
 
   beforeAll(async () => {
     await buildPrograms();
-    api = await ApiStub.start((request, response) => {
-      response.writeHead(200, { "content-type": "application/json" });
-      if (request.url?.includes("watch=")) response.flushHeaders();
-      else response.end(JSON.stringify({ metadata: { name: "shop", resourceVersion: "1" }, items: [] }));
-    });
+    api = await ApiStub.start(emptyCluster);
     node = new TestNode({ "10-k.conflist": '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}' });
     writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
     await bundleCrowd(crowdScript());
@@ -101,7 +97,6 @@ describe("with thousands of hostile connections", () => {
   });
 
   const crowdScript = () => join(node.root, "crowd.js");
-  const repair = (port: number) => [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="];
 
   /** @param descriptors soft and hard limit. @default the usual one of a container, which may be raised */
   function start(name: ProgramName, args: readonly string[], port: number, descriptors = "1024:"): void {
@@ -109,18 +104,7 @@ describe("with thousands of hostile connections", () => {
       args,
       isSilent: true,
       runner: ["prlimit", `--nofile=${descriptors}`],
-      env: node.environment({
-        PATH: process.env["PATH"] ?? "",
-        KUBERNETES_SERVICE_PORT: String(api.port),
-        NODE_NAME: "node-1",
-        LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: "node-1",
-        LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME: "linkerd-cni-abcde",
-        POD_NAMESPACE: "linkerd-multus",
-        POD_NAME: "linkerd-multus-abcde",
-        HEALTH_PORT: String(port),
-        NRI_SOCKET_DIR: node.root,
-        NRI_NETNS_DIR: node.root,
-      }),
+      env: { ...environmentOf(node, api, port), PATH: process.env["PATH"] ?? "" },
     });
   }
 
@@ -176,7 +160,7 @@ describe("with thousands of hostile connections", () => {
   describe.each(FLOODS)("whose clients $kind", (flood) => {
     test.each<[ProgramName, (port: number) => readonly string[]]>([
       ["install", () => []],
-      ["repair", repair],
+      ["repair", repairFlags],
       ["nri", () => []],
     ])("%s answers each probe", async (name, args) => {
       const port = await freePort();
@@ -189,18 +173,13 @@ describe("with thousands of hostile connections", () => {
 
     test("the Multus operator answers each probe and each review", async () => {
       const [port, webhook] = [await freePort(), await freePort()];
-      const { cert, key } = await certificateFor("webhook");
-      writeFileSync(join(node.accountDir, "tls.crt"), cert);
-      writeFileSync(join(node.accountDir, "tls.key"), key);
-      const certificates = ["-webhook-certificates=mounted", `-webhook-certificate-dir=${node.accountDir}`];
-      const addresses = [`-health-probe-bind-address=127.0.0.1:${port}`, `-webhook-port=${webhook}`];
-      const flags = [...addresses, ...certificates, "-leader-elect=false", "-metrics-bind-address=0"];
+      const { flags, ca } = operatorFlags(node.accountDir, { health: port, webhook });
       start("multus", flags, port);
       await ready(port, "/readyz");
       await surround(flood, { http: port, tls: webhook });
       for (let probe = 0; probe < PROBES; probe++) {
         expect(await answered(port, "/healthz")).toBe(200);
-        expect(await review(webhook, cert)).toBe(200);
+        expect(await review(webhook, ca)).toBe(200);
       }
       tell("the Multus operator", flood);
     });

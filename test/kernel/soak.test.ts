@@ -12,9 +12,9 @@ import { until } from "../support/controllers";
 import { NODE } from "../support/meshed-pod";
 import { freePort } from "../support/ports";
 import { type ProgramName, startProgram } from "../support/program";
+import { operatorFlags, repairFlags } from "../support/program-settings";
 import { missing, suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
-import { certificateFor } from "../support/webhook";
 import { TestNode } from "./installer-node";
 
 const ROUNDS = rounds(1_000, 20_000);
@@ -145,22 +145,13 @@ suite("a soak", missing({ root: true }), () => {
   }
 
   test("the repair controller watches again", async () => {
-    start("repair", [`--admin-addr=127.0.0.1:${await freePort()}`, "--installer-ready="]);
+    start("repair", repairFlags(await freePort()));
     await rewatch("repair");
   });
 
   test("the operator watches again", async () => {
-    const { cert, key } = certificateFor("webhook");
-    writeFileSync(join(node.accountDir, "tls.crt"), cert);
-    writeFileSync(join(node.accountDir, "tls.key"), key);
-    start("multus", [
-      `-webhook-port=${await freePort()}`,
-      "-webhook-certificates=mounted",
-      `-webhook-certificate-dir=${node.accountDir}`,
-      "-leader-elect=false",
-      "-metrics-bind-address=0",
-      `-health-probe-bind-address=127.0.0.1:${await freePort()}`,
-    ]);
+    const { flags } = operatorFlags(node.accountDir, { health: await freePort(), webhook: await freePort() });
+    start("multus", flags);
     await rewatch("multus");
   });
 });
