@@ -54,6 +54,7 @@ export class Changer {
    * install does not run: then nothing is changed
    */
   async run(changes: readonly Change[]): Promise<boolean> {
+    if (changes.length === 0) return true;
     const { disk, log, paths, plugin } = this.deps;
     const install = changes.find((change) => change.do === "install");
     // Only a file that ran in its directory replaces the plugin.
