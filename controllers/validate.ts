@@ -9,7 +9,8 @@ import type { Log, LogFormat } from "../process/log";
 import { type Environment, SettingsReader } from "../process/settings";
 import { randomUUID } from "../system/crypto";
 import { Gathered } from "../system/http/message";
-import { connectTcp, type Listener, listenTcp, type NetError } from "../system/net";
+import { connectTcp, type Listener, listenTcp } from "../system/net";
+import type { NetError } from "../system/net-error";
 import { stanzaFromText } from "./stanza";
 
 /** Settings of the validator. */

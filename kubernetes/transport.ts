@@ -8,7 +8,8 @@ import {
   type StreamLimits,
 } from "../system/http/client";
 import { MessageError } from "../system/http/message";
-import { type ConnectOptions, connectTls, NetError } from "../system/net";
+import { type ConnectOptions, connectTls } from "../system/net";
+import { NetError } from "../system/net-error";
 import { type ApiResponse, type ApiServer, ApiUnreachable, authority, bearer } from "./api-server";
 
 export interface ApiRequest {

@@ -23,7 +23,6 @@ import type {
   ListenAddress,
   Listener,
   Needed,
-  NetFailure,
   TcpTarget,
   TlsListener,
   TlsListenOptions,
@@ -31,21 +30,8 @@ import type {
   TlsTarget,
   UnixListener,
 } from "./net";
+import { NetError, type NetFailure } from "./net-error";
 import { Waiting } from "./waiting";
-
-/** The connection failed or ended. */
-export class NetError extends Error {
-  override readonly name = "NetError";
-  /** @param code such as `ECONNREFUSED`, if any */
-  constructor(
-    message: string,
-    readonly kind: NetFailure,
-    readonly code?: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-  }
-}
 
 /** Time before the next address is also tried (RFC 8305). */
 const STAGGER_MS = 250;

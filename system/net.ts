@@ -9,6 +9,7 @@ import {
   type TLSSocket,
   connect as tlsConnect,
 } from "node:tls";
+import { NetError, type NetFailure } from "./net-error";
 import { Waiting } from "./waiting";
 
 export interface Connection {
@@ -39,23 +40,6 @@ export interface TlsPair {
 export interface TlsListener extends Listener {
   /** Uses another certificate for new connections. @throws Error if TLS refuses it, and the former one stays */
   use(pair: TlsPair): void;
-}
-
-/** The failed step. */
-export type NetFailure = "resolve" | "connect" | "ca" | "certificate" | "handshake" | "verify" | "closed";
-
-/** The connection failed or ended. */
-export class NetError extends Error {
-  override readonly name = "NetError";
-  /** @param code such as `ECONNREFUSED`, if any */
-  constructor(
-    message: string,
-    readonly kind: NetFailure,
-    readonly code?: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-  }
 }
 
 export interface TcpTarget {

@@ -1,5 +1,6 @@
 import { HttpClient } from "../../system/http/client";
-import { connectTcp, NetError } from "../../system/net";
+import { connectTcp } from "../../system/net";
+import { NetError } from "../../system/net-error";
 
 /** The result of a TCP connection. `silent`: no answer, or no connection was possible. */
 export type TcpAnswer = "open" | "refused" | "silent";

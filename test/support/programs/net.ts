@@ -12,7 +12,8 @@ import {
 import { host } from "../../../system/engine/host";
 import { ready, run } from "../../../system/engine/loop";
 import type { Connection, ListenAddress, TlsListener, TlsPair, TlsTarget } from "../../../system/net";
-import { connectTcp, connectTls, listenTcp, listenTls, NetError } from "../../../system/net.engine";
+import { connectTcp, connectTls, listenTcp, listenTls } from "../../../system/net.engine";
+import { NetError } from "../../../system/net-error";
 
 const print = (value: unknown) => void host.write(1, host.encode(`${JSON.stringify(value)}\n`));
 const told = (error: unknown) => {

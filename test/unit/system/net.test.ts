@@ -1,13 +1,6 @@
 import { certificate } from "../../../system/certificates.testing";
-import {
-  type Connection,
-  connectTcp,
-  connectTls,
-  type Listener,
-  listenTcp,
-  listenTls,
-  NetError,
-} from "../../../system/net";
+import { type Connection, connectTcp, connectTls, type Listener, listenTcp, listenTls } from "../../../system/net";
+import { NetError } from "../../../system/net-error";
 import { Crowd } from "../../support/crowd";
 
 const HOST = "127.0.0.1";
