@@ -16,7 +16,7 @@ import { get } from "../kubernetes/sync/request";
 import { creationBatch } from "../netlink/batch";
 import type { Call } from "./call";
 import { type Log, lineLog } from "./log";
-import { applyRules } from "./modes";
+import { applyRules, isOwnMode } from "./modes";
 import { inNamespace } from "./namespace";
 
 /** Milliseconds for all requests of one call. */
@@ -43,12 +43,10 @@ class RulesAhead {
       const decision = evidence && decide(evidence.pod, evidence.around, stanza);
       if (decision?.kind !== "redirect") return;
       const sets = redirectRules(decision.options);
-      const mode = stanza.linkerd["iptables-mode"];
-      const isNative = mode === "auto" || mode === "native";
       this.made = {
         options: JSON.stringify(decision.options),
         sets,
-        ...(isNative ? { batch: creationBatch(sets) } : {}),
+        ...(isOwnMode(stanza.linkerd["iptables-mode"]) ? { batch: creationBatch(sets) } : {}),
       };
     } catch {
       this.made = undefined;

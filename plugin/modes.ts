@@ -2,7 +2,7 @@
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
 import { tooOldForNative } from "../cni/kernel";
 import type { RuleSet } from "../cni/redirect/rules";
-import type { IptablesMode, LinkerdConfig } from "../cni/stanza";
+import type { IptablesMode, LinkerdConfig, OwnMode } from "../cni/stanza";
 import { readText } from "../host/files";
 import type { Host } from "../host/port";
 import { applyNative, isUnsupported } from "../netlink/apply";
@@ -11,6 +11,9 @@ import { hasLegacyNat } from "../netlink/legacy";
 import { netfilter } from "../netlink/socket";
 import { Iptables } from "./iptables/apply";
 import type { Log } from "./log";
+
+/** Whether the plugin tries to program the rules itself, without iptables. */
+export const isOwnMode = (mode: IptablesMode): mode is OwnMode => mode === "auto" || mode === "native";
 
 function applyLegacy(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[], reason: string, log: Log): "legacy" {
   log("warn", `${reason}: using legacy iptables`);
@@ -73,7 +76,7 @@ export function applyRules(
 /** Why ADD cannot program rules in the configured mode, as far as known; undefined if it can. */
 export function modeProblem(host: Host, linkerd: LinkerdConfig): string | undefined {
   const mode = linkerd["iptables-mode"];
-  const problem = mode === "auto" || mode === "native" ? kernelProblem(host) : undefined;
+  const problem = isOwnMode(mode) ? kernelProblem(host) : undefined;
   if (problem === undefined || (mode === "auto" && new Iptables(host, "legacy", linkerd).isInstalled()))
     return undefined;
   return `${problem}${mode === "auto" ? ", and the node has no iptables-legacy" : ""}`;
@@ -92,7 +95,7 @@ function compareNativeOrNone(host: Host): Comparison {
 /** Compares the rules in the process's current namespace with those that ADD programmed. */
 export function compareRules(host: Host, linkerd: LinkerdConfig): Comparison {
   const mode = linkerd["iptables-mode"];
-  const native = mode === "auto" || mode === "native" ? compareNativeOrNone(host) : { isThere: false };
+  const native = isOwnMode(mode) ? compareNativeOrNone(host) : { isThere: false };
   if (native.isThere || mode === "native") return native;
   if (mode === "auto" && !hasLegacyNat(host)) return { isThere: false };
   return new Iptables(host, mode === "auto" ? "legacy" : mode, linkerd).compare();
