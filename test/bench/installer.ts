@@ -9,10 +9,10 @@ import { outputs } from "../../build/paths";
 import { TestNode } from "../kernel/installer-node";
 import { ApiProcess } from "../support/api-process";
 import { freePort } from "../support/ports";
+import { processorMs } from "../support/processes";
 import { startProgram } from "../support/program";
 
 const LIST = '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}';
-const MS_A_TICK = 10;
 
 /** The status of the probe; 0 without an answer. */
 function probe(port: number): Promise<number> {
@@ -26,12 +26,6 @@ function probe(port: number): Promise<number> {
     });
     socket.on("error", () => {}).on("close", () => resolve(Number(answer.split(" ")[1] ?? 0)));
   });
-}
-
-/** Milliseconds of CPU time that a process and its children have used. */
-async function processorMs(pid: number): Promise<number> {
-  const fields = (await readFile(`/proc/${pid}/stat`, "utf8")).split(") ")[1]?.split(" ") ?? [];
-  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * MS_A_TICK;
 }
 
 /** The minimum and median time of some starts, and their mean CPU time, as a line of text. */
@@ -58,7 +52,7 @@ export async function installerStarts(rounds: number): Promise<string> {
       const ended = once(child, "close");
       while ((await probe(port)) !== 200) await sleep(1);
       times.push(performance.now() - begin);
-      processor += await processorMs(child.pid ?? 0);
+      processor += processorMs(child.pid);
       child.kill("SIGKILL");
       await ended;
       node.delete();

@@ -18,6 +18,7 @@ import { NODE, passed } from "../support/meshed-pod";
 import { CNI_NAMESPACE, MultusApi, OPERATOR_NAMESPACE } from "../support/multus";
 import { PodsInNamespace } from "../support/pods-in-api";
 import { freePort } from "../support/ports";
+import { mebibytes, processorMs } from "../support/processes";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 
@@ -28,30 +29,8 @@ const PARALLEL = 8;
 const SETTLE_MS = 15_000;
 const HOUR_MS = 3_600_000;
 const REST_MS = Number(process.argv[2] ?? 300) * 1000;
-const MS_A_TICK = 10;
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => from + at);
-
-/** A process that is measured. */
-class Running {
-  private readonly pid: number;
-
-  constructor(readonly child: ChildProcess) {
-    this.pid = child.pid ?? 0;
-  }
-
-  /** MiB: VmRSS now, VmHWM at most. */
-  mebibytes(name: "VmRSS" | "VmHWM"): number {
-    const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
-    return Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;
-  }
-
-  /** Of it and its children. */
-  get processorMs(): number {
-    const fields = readFileSync(`/proc/${this.pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * MS_A_TICK;
-  }
-}
 
 type Figures = Map<string, string>;
 
@@ -64,7 +43,7 @@ interface Page {
 /** The programs of one version, and their API server. */
 class Contestant {
   readonly figures: Figures = new Map();
-  private readonly running = new Map<ProgramName, Running>();
+  private readonly running = new Map<ProgramName, ChildProcess>();
   private readonly accounts: string;
 
   private constructor(
@@ -144,7 +123,7 @@ class Contestant {
     };
     const { executable } = this;
     const child = startProgram(program, { args, executable, isSilent: true, env: { ...env, ...access } });
-    this.running.set(program, new Running(child));
+    this.running.set(program, child);
   }
 
   /** Starts all programs; resolves once the operator has written its definitions. */
@@ -187,7 +166,7 @@ class Contestant {
 
   /** Memory, then what a rest of some time takes. */
   async rest(): Promise<void> {
-    const before = new Map([...this.running].map(([program, one]) => [program, one.processorMs]));
+    const before = new Map([...this.running].map(([program, one]) => [program, processorMs(one.pid)]));
     const begun = Date.now();
     await sleep(REST_MS);
     const ended = Date.now();
@@ -201,7 +180,7 @@ class Contestant {
         account === program || (program === "install" && account === "linkerd-cni-plugin");
     for (const [program, one] of this.running) {
       this.remember(program, one, "");
-      const processor = hourly(one.processorMs - (before.get(program) ?? 0)) / 1000;
+      const processor = hourly(processorMs(one.pid) - (before.get(program) ?? 0)) / 1000;
       this.figures.set(`${program}, processor, s an hour at rest`, processor.toFixed(1));
       this.figures.set(`${program}, requests an hour at rest`, hourly(requests.filter(by(program)).length).toFixed(0));
     }
@@ -215,13 +194,13 @@ class Contestant {
     if (operator !== undefined) this.remember("multus", operator, `, ${MANY} definitions`);
   }
 
-  private remember(program: string, one: Running, what: string): void {
-    this.figures.set(`${program}${what}, memory at rest, MiB`, one.mebibytes("VmRSS").toFixed(1));
-    this.figures.set(`${program}${what}, memory at its peak, MiB`, one.mebibytes("VmHWM").toFixed(1));
+  private remember(program: string, one: ChildProcess, what: string): void {
+    this.figures.set(`${program}${what}, memory at rest, MiB`, mebibytes(one.pid, "VmRSS").toFixed(1));
+    this.figures.set(`${program}${what}, memory at its peak, MiB`, mebibytes(one.pid, "VmHWM").toFixed(1));
   }
 
   async close(): Promise<void> {
-    for (const { child } of this.running.values()) child.kill("SIGKILL");
+    for (const child of this.running.values()) child.kill("SIGKILL");
     await this.cluster.close();
     this.node.delete();
     rmSync(this.directory, { recursive: true, force: true });

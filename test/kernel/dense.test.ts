@@ -11,6 +11,7 @@ import { ApiProcess } from "../support/api-process";
 import { ApiStub, json } from "../support/api-server";
 import { MemoryGroup } from "../support/memory-group";
 import { PluginNode } from "../support/plugin";
+import { kilobytesIn } from "../support/processes";
 import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
@@ -117,7 +118,7 @@ suite(`${FULLEST} meshed pods on a node under ${RUNTIME}`, runtimeMissing(RUNTIM
     const times = added.map(({ ms }) => ms).sort((a, b) => a - b);
     const pid = await node.machine.pidOf("installer");
     const status = await node.machine.run(["cat", `/proc/${pid}/status`]);
-    const peak = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+    const peak = kilobytesIn(status, "VmHWM") / 1024;
     process.stdout.write(
       `${FULLEST} pods after ${seconds.toFixed(1)} s; ADD ${median(times).toFixed(1)} ms in the median, 99 of 100 within ` +
         `${times[Math.ceil(times.length * 0.99) - 1]} ms; installer at most ${peak.toFixed(1)} MiB\n`,

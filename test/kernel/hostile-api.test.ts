@@ -1,12 +1,13 @@
 /** Programs of the image with API servers that answer as no API server should: each stays alive, and goes on afterwards. */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import { type Answer, ApiStub } from "../support/api-server";
+import { type Answer, ApiStub, reset } from "../support/api-server";
 import { until } from "../support/controllers";
 import { freePort } from "../support/ports";
+import { mebibytes } from "../support/processes";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
 import { emptyCluster, environmentOf, operatorFlags, repairFlags } from "../support/program-settings";
 import { TestNode } from "./installer-node";
@@ -49,8 +50,10 @@ const behaviours: Readonly<Record<string, Answer>> = {
     socket.once("close", () => clearInterval(drip));
   },
   "breaks off in the middle": ({ socket }) => {
-    socket.write(`${LENGTH(100)}{"items":`);
-    socket.destroy();
+    socket.end(`${LENGTH(100)}{"items":`);
+  },
+  "resets the connection in the middle": (request) => {
+    request.socket.write(`${LENGTH(100)}{"items":`, () => reset(request));
   },
   "sends garbage": sending("\0\xff\r\n\r\n"),
   "sends what is not JSON": sending(`${LENGTH(2)}{]`),
@@ -122,7 +125,7 @@ class Case {
 
   /** MiB. */
   get peak(): number {
-    return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${this.child.pid}/status`, "utf8"))?.[1]) / KIB;
+    return mebibytes(this.child.pid, "VmHWM");
   }
 
   async end(): Promise<void> {

@@ -1,6 +1,7 @@
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { kilobytes } from "../support/processes";
 import { buildPrograms } from "../support/program";
 import { rounds } from "../support/rounds";
 import { type Installer, TestNode } from "./installer-node";
@@ -14,10 +15,6 @@ const CONTESTS = 5;
 /** Times that an owner writes his file. */
 const WRITES = rounds(3, 8);
 const PORT = 19_871;
-
-function anonymousKilobytes(pid: number): number {
-  return Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
-}
 
 async function contested(): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${PORT}/metrics`)).text();
@@ -39,7 +36,7 @@ afterEach(async () => {
 test("a writer that strips the stanza every 100 ms is damped, named, and outlived", async () => {
   installer = node.start({ HEALTH_PORT: String(PORT) });
   await installer.says("ends in our stanza");
-  const kilobytes = anonymousKilobytes(installer.pid);
+  const before = kilobytes(installer.pid, "RssAnon");
   const inodes = new Set<number>();
   const begin = performance.now();
   while (performance.now() - begin < FIGHT_MS || (await contested()) < CONTESTS) {
@@ -48,7 +45,7 @@ test("a writer that strips the stanza every 100 ms is damped, named, and outlive
     await sleep(100);
   }
   const writes = installer.log.split(`wrote ${join(node.netDir, NAME)}\n`).length - 1;
-  const grown = anonymousKilobytes(installer.pid) - kilobytes;
+  const grown = kilobytes(installer.pid, "RssAnon") - before;
   const counted = await contested();
   const ended = performance.now();
   while (!node.isChained(NAME)) await sleep(50);

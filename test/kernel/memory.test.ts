@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync } from "node:child_process";
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
 import { outputs } from "../../build/paths";
@@ -9,19 +9,10 @@ import { until } from "../support/controllers";
 import { failing, meshedPod, NODE, ownedBy, passed, running } from "../support/meshed-pod";
 import { PodsApi } from "../support/pods-api";
 import { freePort } from "../support/ports";
+import { kilobytes } from "../support/processes";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
 import { operatorFlags } from "../support/program-settings";
 import { TestNode } from "./installer-node";
-
-function memory(pid: number): Readonly<Record<string, number>> {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Object.fromEntries(
-    ["VmHWM", "VmRSS", "RssAnon", "RssFile"].map((name) => [
-      name,
-      Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1]),
-    ]),
-  );
-}
 
 const descriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
 
@@ -111,11 +102,11 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
       const answers = await Promise.all(["ready", "live", "metrics"].map(ask));
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     }
-    const used = memory(child?.pid ?? 0);
-    process.stdout.write(
-      `${name}: peak ${used["VmHWM"]} kB; ${used["RssAnon"]} kB its own, ${used["RssFile"]} kB shared with the file\n`,
+    const [peak = Number.NaN, own, shared] = (["VmHWM", "RssAnon", "RssFile"] as const).map((row) =>
+      kilobytes(child?.pid, row),
     );
-    return used["VmHWM"] ?? Number.NaN;
+    process.stdout.write(`${name}: peak ${peak} kB; ${own} kB its own, ${shared} kB shared with the file\n`);
+    return peak;
   }
 
   test("the installer uses at most 5 MiB at its peak", async () => {
@@ -143,7 +134,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     });
     const isReady = async () => (await askAt(port)("readyz").catch(() => undefined))?.status === 200;
     await until("it to be ready", isReady);
-    const peak = () => memory(child?.pid ?? 0)["VmHWM"] ?? Number.NaN;
+    const peak = () => kilobytes(child?.pid, "VmHWM");
     const before = peak();
     const headers = { "content-type": "application/json" };
     const status = await new Promise((resolve, reject) => {
@@ -183,7 +174,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
         Array.from({ length: BROKEN }, (_, index) => `broken-${index}`),
       );
       expect((await askAt(port)("ready")).status).toBe(200);
-      const { VmHWM: peak = Number.NaN, VmRSS: now } = memory(child?.pid ?? 0);
+      const [peak, now] = [kilobytes(child?.pid, "VmHWM"), kilobytes(child?.pid, "VmRSS")];
       process.stdout.write(`repair, ${PODS} pods, ${BROKEN} replaced: peak ${peak} kB, then ${now} kB\n`);
       expect(peak).toBeLessThanOrEqual(6 * 1024);
     } finally {
@@ -211,7 +202,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
 
     test(`${PASSING} pods that come and go cost at most 1 MiB`, async () => {
       await repaired("before");
-      const { VmHWM: before = Number.NaN } = memory(child?.pid ?? 0);
+      const before = kilobytes(child?.pid, "VmHWM");
       for (let index = 0; index < PASSING; index += 1) {
         const pod = meshedPod(`passing-${index}`);
         pods.put(pod);
@@ -223,7 +214,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
         }
       }
       await repaired("after");
-      const { VmHWM: after = Number.NaN } = memory(child?.pid ?? 0);
+      const after = kilobytes(child?.pid, "VmHWM");
       process.stdout.write(`repair, ${PASSING} pods that come and go: peak ${before} kB, then ${after} kB\n`);
       expect(pods.count(LIST)).toBe(1);
       expect(after - before).toBeLessThanOrEqual(1024);
@@ -231,11 +222,11 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
 
     test("an event of 1 MiB costs at most 8 MiB, all of which it gives back", async () => {
       await repaired("before");
-      const { VmRSS: before = Number.NaN } = memory(child?.pid ?? 0);
+      const before = kilobytes(child?.pid, "VmRSS");
       pods.put(meshedPod("large", { metadata: { annotations: { filler: "x".repeat(1024 * 1024) } }, status: failing }));
       await until("its deletion", () => pods.deletions.some(({ name }) => name === "large"), 60);
       await repaired("after");
-      const { VmHWM: peak = Number.NaN, VmRSS: after = Number.NaN } = memory(child?.pid ?? 0);
+      const [peak, after] = [kilobytes(child?.pid, "VmHWM"), kilobytes(child?.pid, "VmRSS")];
       process.stdout.write(`repair, an event of 1 MiB: ${before} kB, peak ${peak} kB, then ${after} kB\n`);
       expect(pods.count(LIST)).toBe(1);
       expect(peak - before).toBeLessThanOrEqual(8 * 1024);
@@ -253,14 +244,14 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
         await Promise.all(["ready", "live", "metrics"].map(async (path) => (await askAt(port)(path)).text()));
       }
       const pid = child?.pid ?? 0;
-      return { kilobytes: memory(pid)["RssAnon"] ?? Number.NaN, descriptors: descriptors(pid) };
+      return { own: kilobytes(pid, "RssAnon"), descriptors: descriptors(pid) };
     };
     let [first, second] = [await rounds(), await rounds()];
-    process.stdout.write(`install: ${first.kilobytes} kB its own, then ${second.kilobytes} kB\n`);
+    process.stdout.write(`install: ${first.own} kB its own, then ${second.own} kB\n`);
     // Garbage comes and goes; a leak grows in each part.
-    for (let part = 2; part < MOST_PARTS && second.kilobytes > first.kilobytes + 256; part += 1)
+    for (let part = 2; part < MOST_PARTS && second.own > first.own + 256; part += 1)
       [first, second] = [second, await rounds()];
-    expect(second.kilobytes).toBeLessThanOrEqual(first.kilobytes + 256);
+    expect(second.own).toBeLessThanOrEqual(first.own + 256);
     // Some come and go: files that it reads, connections that clients keep.
     expect(second.descriptors - first.descriptors).toBeLessThanOrEqual(8);
   });

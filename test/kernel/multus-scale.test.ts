@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../support/controllers";
 import { type Definition, MultusApi, OperatorProcess } from "../support/multus";
+import { mebibytes } from "../support/processes";
 import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
@@ -66,8 +66,7 @@ suite(`the operator with ${NAMESPACES} namespaces on a real API server`, realApi
     const ms = performance.now() - start;
     const after = await requests();
     const made = [...after].map(([key, count]) => [key, count - (before.get(key) ?? 0)] as const);
-    const status = readFileSync(`/proc/${operator.child.pid}/status`, "utf8");
-    const peak = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1_024;
+    const peak = mebibytes(operator.child.pid, "VmHWM");
     say(`${what}: ${(ms / 1_000).toFixed(1)} s, peak memory ${peak.toFixed(0)} MiB`);
     say(
       `  ${made

@@ -12,6 +12,7 @@ import { ApiStub, json } from "../support/api-server";
 import { Crowd } from "../support/crowd";
 import { Node } from "../support/netns";
 import { freePort } from "../support/ports";
+import { kilobytes } from "../support/processes";
 import { missing, suite } from "../support/requirements";
 
 jest.setTimeout(120_000);
@@ -286,9 +287,8 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     const meshed = await pod();
     await together({}, async (runtime, daemon) => {
       await runtime.synchronized();
-      const resident = async () =>
-        Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${daemon.child.pid}/status`, "utf8"))?.[1]);
-      const atRest = await resident();
+      const resident = () => kilobytes(daemon.child.pid, "VmRSS");
+      const atRest = resident();
       const sandboxes = async (from: number, to: number) => {
         for (let each = from; each < to; each++) {
           const named = {
@@ -304,9 +304,9 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
         await daemon.ask("/metrics");
       };
       await sandboxes(0, 50);
-      const before = await resident();
+      const before = resident();
       await sandboxes(50, 1050);
-      const after = await resident();
+      const after = resident();
       console.log(`resident kB: at rest ${atRest}, after 50 sandboxes ${before}, after 1,050 ${after}`);
       expect(after - before).toBeLessThan(200);
     });

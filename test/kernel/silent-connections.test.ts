@@ -1,7 +1,7 @@
 /** Programs of the image that listen, as the image runs them: thousands of hostile clients keep no probe from its answer. */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
 import { OperatorPath } from "../../cni/contract";
@@ -9,6 +9,7 @@ import { eventually } from "../../nri/runtime.testing";
 import { ApiStub } from "../support/api-server";
 import { bundleCrowd, CrowdProcess } from "../support/crowd-process";
 import { freePort } from "../support/ports";
+import { mebibytes } from "../support/processes";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
 import { emptyCluster, environmentOf, operatorFlags, repairFlags } from "../support/program-settings";
 import { rounds } from "../support/rounds";
@@ -139,7 +140,7 @@ describe("with thousands of hostile connections", () => {
   }
 
   function tell(name: string, { kind }: Flood): void {
-    const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child?.pid}/status`, "utf8"))?.[1]) / 1024;
+    const peak = mebibytes(child?.pid, "VmHWM");
     process.stdout.write(
       `${name}: at most ${peak.toFixed(1)} MiB with ${CLIENTS} clients that ${kind}; the slowest probe took ${slowestMs.toFixed(0)} ms\n`,
     );

@@ -11,6 +11,7 @@ import { ApiStub, json } from "../support/api-server";
 import { until } from "../support/controllers";
 import { NODE } from "../support/meshed-pod";
 import { freePort } from "../support/ports";
+import { kilobytes } from "../support/processes";
 import { type ProgramName, startProgram } from "../support/program";
 import { operatorFlags, repairFlags } from "../support/program-settings";
 import { missing, suite } from "../support/requirements";
@@ -73,8 +74,7 @@ suite("a soak", missing({ root: true }), () => {
 
   /** The program's own memory in kilobytes. */
   function ownMemory(): number {
-    const status = readFileSync(`/proc/${child?.pid}/status`, "utf8");
-    return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1]);
+    return kilobytes(child?.pid, "RssAnon");
   }
 
   /**

@@ -1,7 +1,7 @@
 /** An API server for tests, over real TLS: answers as it is told, and can misbehave. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { authority } from "../../system/certificates.testing";
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -26,6 +26,14 @@ function absent(url: string): object {
   };
 }
 
+/** The TCP connections of all servers here, by their clients' ports. */
+const connections = new Map<number | undefined, Socket>();
+
+/** Resets the connection on which a request came. */
+export function reset({ socket }: IncomingMessage): void {
+  connections.get(socket.remotePort)?.resetAndDestroy();
+}
+
 export class ApiStub {
   /** Paths asked for, in order. */
   readonly requests: string[] = [];
@@ -46,6 +54,11 @@ export class ApiStub {
     const { cert, key } = authority("test API server", { names: [address] });
     const server = createServer({ cert, key });
     const stub = new ApiStub(server, cert, answer);
+    server.on("connection", (socket: Socket) => {
+      const { remotePort } = socket;
+      connections.set(remotePort, socket);
+      socket.once("close", () => connections.delete(remotePort));
+    });
     server.on("secureConnection", () => {
       stub.handshakes += 1;
     });

@@ -1,10 +1,11 @@
 /** An installer of the built executable that answers look-ups of plugins on the same machine. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LOOKUP_SOCKET_NAME } from "../../cni/contract";
 import { connectUnix } from "../../system/net";
 import { type Installer, TestNode } from "../kernel/installer-node";
+import { mebibytes } from "./processes";
 
 const CHAIN = JSON.stringify({ cniVersion: "1.0.0", name: "net", plugins: [{ type: "bridge" }] });
 
@@ -81,8 +82,7 @@ export class NodeInstaller {
   }
 
   residentMiB(): number {
-    const status = readFileSync(`/proc/${this.installer.pid}/status`, "utf8");
-    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+    return mebibytes(this.installer.pid, "VmRSS");
   }
 
   async close(): Promise<void> {
