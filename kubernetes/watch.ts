@@ -178,8 +178,9 @@ class Watch<T extends Watchable> {
   private async open(verb: string, path: string, limits: StreamLimits): Promise<HttpStream["parts"]> {
     const { status, parts } = await this.deps.open(path, limits);
     if (status === OK) return parts;
-    const { value: body = "" } = await linesOf(parts).next();
-    throw this.refusal(verb, status, body);
+    // Leaving the loop ends the connection.
+    for await (const body of linesOf(parts)) throw this.refusal(verb, status, body);
+    throw this.refusal(verb, status, "");
   }
 
   private read(line: string): Notice<T> | undefined {

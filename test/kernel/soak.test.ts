@@ -21,6 +21,8 @@ import { TestNode } from "./installer-node";
 const ROUNDS = rounds(1_000, 20_000);
 const LOOKUPS = rounds(3_000, 10_000);
 const WATCHES = rounds(400, 20_000);
+/** Watches of which the server refuses half. */
+const REFUSED = rounds(200, 2_000);
 /** Kilobytes of garbage that come and go. */
 const GARBAGE_KB = 256;
 
@@ -122,36 +124,46 @@ suite("a soak", missing({ root: true }), () => {
     await flat(`install, ${LOOKUPS} look-ups`, LOOKUPS, lookedUp);
   });
 
-  /** Lists have some objects; each watch brings an event, then the server ends it. */
-  function endWatches(): { readonly count: number } {
+  const tooMany = json(429, { kind: "Status", reason: "TooManyRequests" });
+
+  /**
+   * Lists have some objects; each watch brings an event, then the server ends it.
+   * @param isRefused refuses every second one instead
+   */
+  function endWatches(isRefused: boolean): { readonly count: number } {
     const objects = ["a", "b", "c"].map((name) => ({ metadata: { name, namespace: "shop", uid: name } }));
     const list = json(200, { metadata: { resourceVersion: "1" }, items: objects });
     const seen = { count: 0 };
     api.answer = (request, response) => {
       if (!request.url?.includes("watch=true")) return list(request, response);
       seen.count += 1;
+      if (isRefused && seen.count % 2 === 0) return tooMany(request, response);
       const metadata = { ...objects[0]?.metadata, resourceVersion: String(seen.count) };
       response.end(`${JSON.stringify({ type: "MODIFIED", object: { metadata } })}\n`);
     };
     return seen;
   }
 
-  async function rewatch(name: ProgramName): Promise<void> {
-    const seen = endWatches();
-    await flat(`${name}, ${WATCHES} watches`, WATCHES, async (at) => {
+  async function rewatch(name: ProgramName, isRefused: boolean): Promise<void> {
+    const seen = endWatches(isRefused);
+    const [count, what] = isRefused ? [REFUSED, ", half of them refused"] : [WATCHES, ""];
+    await flat(`${name}, ${count} watches${what}`, count, async (at) => {
       await until("the next watch", () => seen.count > at, 120);
       return seen.count;
     });
   }
 
-  test("the repair controller watches again", async () => {
-    start("repair", repairFlags(await freePort()));
-    await rewatch("repair");
-  });
-
-  test("the operator watches again", async () => {
-    const { flags } = operatorFlags(node.accountDir, { health: await freePort(), webhook: await freePort() });
-    start("multus", flags);
-    await rewatch("multus");
+  const flagsOf = {
+    repair: async () => repairFlags(await freePort()),
+    multus: async () => operatorFlags(node.accountDir, { health: await freePort(), webhook: await freePort() }).flags,
+  };
+  test.each([
+    ["repair", "end", false],
+    ["repair", "are refused", true],
+    ["multus", "end", false],
+    ["multus", "are refused", true],
+  ] as const)("%s watches again when watches %s", async (name, _, isRefused) => {
+    start(name, await flagsOf[name]());
+    await rewatch(name, isRefused);
   });
 });

@@ -2,15 +2,19 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { promisify } from "node:util";
 import { authority } from "../../system/certificates.testing";
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Answers with a status and an object; a 404 that is given nothing says as API servers do what is absent. */
+/**
+ * Answers with a status and an object, and a line feed after it, as API servers do; a 404 that is given nothing says what is
+ * absent, as they do too.
+ */
 export function json(status: number, object: object): Answer {
   return ({ url = "" }, response) => {
     const body = status === 404 && Object.keys(object).length === 0 ? absent(url) : object;
-    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+    response.writeHead(status, { "content-type": "application/json" }).end(`${JSON.stringify(body)}\n`);
   };
 }
 
@@ -84,6 +88,11 @@ export class ApiStub {
       contexts: [{ name: "linkerd-cni-context", context: { cluster: "local", user: "linkerd-cni" } }],
       "current-context": "linkerd-cni-context",
     });
+  }
+
+  /** How many connections are open. */
+  openConnections(): Promise<number> {
+    return promisify(this.server.getConnections.bind(this.server))();
   }
 
   /** Ends the connections that are open. */

@@ -81,6 +81,18 @@ test("continues after a broken connection without another list", async () => {
   expect(seen.filter((each) => each === "ADDED a")).toHaveLength(1);
 });
 
+test.each(["list", "watch"])("a refused %s ends its connection", async (verb) => {
+  const { answer } = api.stub;
+  api.stub.answer = (request, response) => {
+    const isWatch = request.url?.includes("watch=true") ?? false;
+    if (isWatch === (verb === "watch")) json(403, { kind: "Status", reason: "Forbidden" })(request, response);
+    else answer(request, response);
+  };
+  notes();
+  await until("refusals", () => problems.length >= 10);
+  await until("the end of their connections", async () => (await api.stub.openConnections()) <= 1);
+});
+
 test("a bookmark updates the resource version to continue from", async () => {
   notes();
   await until("the watch", () => api.watching === 1);
