@@ -37,7 +37,7 @@ export class ApiError extends Error {
   constructor(what: string, response: ApiResponse) {
     const { message, reason, details } = statusObject(response.body);
     const said = typeof message === "string" ? message : response.body;
-    super(`${what}: ${response.status}: ${said.slice(0, LONGEST_ANSWER)}`);
+    super(`${what}: ${response.status}: ${said.trim().slice(0, LONGEST_ANSWER)}`);
     this.status = response.status;
     this.reason = typeof reason === "string" ? reason : "";
     this.causes = (details?.causes ?? []).flatMap((cause) => cause.reason ?? []);
