@@ -1,6 +1,7 @@
 /** Files and descriptors from container runtimes: pipes, files, and non-blocking ones. */
 import { shortened } from "../cni/errors";
 import { checked, Errno } from "./errno";
+import { Poll } from "./poll";
 import type { Host } from "./port";
 
 /** Flags of open(2) that x64 and arm64 share, from the kernel's asm-generic/fcntl.h. */
@@ -19,7 +20,6 @@ export const AT_REMOVEDIR = 0x200;
 const OWNER_ONLY = 0o600;
 const SEEK_END = 2;
 const FIRST_CHUNK = 16384;
-const POLL = { input: 1, output: 4 } as const;
 const FOREVER = Number.POSITIVE_INFINITY;
 
 /** Opens a file; a created file is only for its owner. @throws SystemError */
@@ -52,7 +52,7 @@ export function readAll(host: Host, descriptor: number): string {
       buffer = larger;
     }
     const free = buffer.subarray(size);
-    const got = retried(host, descriptor, POLL.input, () => host.read(descriptor, free));
+    const got = retried(host, descriptor, Poll.input, () => host.read(descriptor, free));
     if (checked(`read descriptor ${descriptor}`, got) === 0) return host.decode(buffer.subarray(0, size));
     size += got;
   }
@@ -74,7 +74,7 @@ export function writeAll(host: Host, descriptor: number, text: string): boolean 
   const bytes = host.encode(text);
   for (let at = 0; at < bytes.length; ) {
     const rest = bytes.subarray(at);
-    const written = retried(host, descriptor, POLL.output, () => host.write(descriptor, rest));
+    const written = retried(host, descriptor, Poll.output, () => host.write(descriptor, rest));
     if (written < 0) return false;
     at += written;
   }

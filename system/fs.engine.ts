@@ -1,6 +1,6 @@
 /** Files by the C host, with fs.ts's interface. */
 import { concat } from "../host/bytes";
-import { Open } from "../host/files";
+import { AT_REMOVEDIR, Open } from "../host/files";
 import { failed } from "./engine/errors";
 import { host } from "./engine/host";
 import { inChild, ready } from "./engine/loop";
@@ -312,7 +312,6 @@ export const symlinkSync = (target: string, path: string): void =>
 export const renameSync = (from: string, to: string): void => void checked(host.rename(from, to), "rename", from, to);
 export const unlinkSync = (path: string): void => void checked(host.unlink(path, 0), "unlink", path);
 export const mkdirSync = (path: string, mode: number): void => void checked(host.mkdir(path, mode), "mkdir", path);
-const AT_REMOVEDIR = 0x200;
 export const rmdirSync = (path: string): void => void checked(host.unlink(path, AT_REMOVEDIR), "rmdir", path);
 export const chownSync = (path: string, uid: number, gid: number): void =>
   void checked(host.chown(path, uid, gid), "chown", path);
