@@ -11,7 +11,7 @@ import { PodsApi } from "../support/pods-api";
 import { freePort } from "../support/ports";
 import { kilobytes } from "../support/processes";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
-import { operatorFlags } from "../support/program-settings";
+import { environmentOf, operatorFlags, repairFlags } from "../support/program-settings";
 import { TestNode } from "./installer-node";
 
 const descriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
@@ -94,6 +94,24 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     await until("it to be ready", async () => (await ask("ready").catch(() => undefined))?.status === 200);
   }
 
+  test.each(["install", "repair", "nri", "multus"] as const)("%s logs its limit at debug level", async (name) => {
+    const port = await freePort();
+    const { accountDir } = node;
+    const flags: Partial<Record<ProgramName, readonly string[]>> = {
+      repair: [...repairFlags(port), "-log-level=debug"],
+      multus: [...operatorFlags(accountDir, { health: port, webhook: await freePort() }).flags, "-log-level=debug"],
+    };
+    const env = { ...environmentOf(node, api, port), LOG_LEVEL: "debug" };
+    const started = startProgram(name, { executable, args: flags[name] ?? [], env });
+    child = started;
+    let log = "";
+    for await (const text of started.stdout ?? []) {
+      log += text;
+      if (log.includes("\n")) break;
+    }
+    expect(log).toMatch(/debug: memory is limited to \d+ MiB\n/);
+  });
+
   /** Starts a program and asks it for all that it serves. */
   async function peakOf(name: ProgramName, port: number, args: readonly string[] = []): Promise<number> {
     await start(name, port, args);
@@ -115,7 +133,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
 
   test("the repair controller uses at most 6 MiB at its peak", async () => {
     const port = await freePort();
-    const args = [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="];
+    const args = repairFlags(port);
     expect(await peakOf("repair", port, args)).toBeLessThanOrEqual(6 * 1024);
   });
 
@@ -165,7 +183,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
       // What its controller makes instead of a pod.
       pods.afterDelete = ({ metadata }) => pods.put(meshedPod(`again-${metadata.name}`, { status: passed }));
       const port = await freePort();
-      await start("repair", port, [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="], pods.stub.port);
+      await start("repair", port, repairFlags(port), pods.stub.port);
       await until(
         "the broken pods to be replaced, and said so",
         async () => !broken() && pods.events.length === BROKEN,
@@ -189,7 +207,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
       writeFileSync(join(node.accountDir, "ca.crt"), pods.stub.ca);
       writeFileSync(join(node.accountDir, "token"), pods.server.token ?? "");
       const port = await freePort();
-      await start("repair", port, [`--admin-addr=127.0.0.1:${port}`, "--installer-ready="], pods.stub.port);
+      await start("repair", port, repairFlags(port), pods.stub.port);
       await until("the watch", () => pods.watching === 1);
     });
     afterEach(() => pods.close());
