@@ -1,26 +1,34 @@
 /** The executable for arm64, built here and run by an emulator that has no netfilter netlink: so by iptables. */
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { request } from "node:https";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hostArchitecture } from "../../build/architecture";
-import { buildPlugin } from "../../build/programs";
-import { OperatorPath } from "../../cni/contract";
+import { Annotation } from "../../cni/contract";
 import { FakeRuntime } from "../../nri/runtime.testing";
 import { config, prevResult } from "../../plugin/protocol-cases.testing";
-import { ApiStub, json } from "../support/api-server";
+import { AdmissionApi } from "../support/admission";
+import { type Answer, ApiStub, json } from "../support/api-server";
 import { until } from "../support/controllers";
 import { failing, meshedPod, NODE } from "../support/meshed-pod";
-import { hasProgram, Node, namespacesMissing } from "../support/netns";
+import { OperatorProcess } from "../support/multus";
+import { hasProgram, namespacesMissing, withRunDir } from "../support/netns";
 import { PluginNode } from "../support/plugin";
 import { PodsApi } from "../support/pods-api";
 import { freePort } from "../support/ports";
 import { startProgram } from "../support/program";
+import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
-import { certificateFor } from "../support/webhook";
 import { TestNode } from "./installer-node";
 
 const EMULATOR = ["/usr/bin/env", "qemu-aarch64"] as const;
+
+const LIST = '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}';
+/** A token as the API server issues them; the signature does not matter here. */
+const TOKEN = (() => {
+  const now = Math.floor(Date.now() / 1000);
+  const claims = { sub: "system:serviceaccount:linkerd-cni:linkerd-cni-plugin", iat: now, exp: now + 3600 };
+  return `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.x`;
+})();
 
 jest.setTimeout(300_000);
 
@@ -31,60 +39,89 @@ const missing =
   (hasProgram("iptables-legacy") ? undefined : "iptables");
 
 suite("arm64", missing, () => {
+  let directory: string;
   let api: ApiStub;
+  let node: TestNode;
   let plugin: PluginNode;
 
+  const answer: Answer = (request, response) => {
+    if (request.method === "POST") return json(201, { status: { token: TOKEN } })(request, response);
+    const metadata = { name: "cart-1", annotations: { "linkerd.io/created-by": "linkerd/proxy-injector x" } };
+    json(200, { kind: "Pod", metadata, spec: { containers: [{ name: "linkerd-proxy" }] } })(request, response);
+  };
+
   beforeAll(async () => {
-    api = await ApiStub.start(
-      json(200, {
-        kind: "Pod",
-        metadata: { name: "cart-1", annotations: { "linkerd.io/created-by": "linkerd/proxy-injector x" } },
-        spec: { containers: [{ name: "linkerd-proxy" }] },
-      }),
-    );
-    plugin = await PluginNode.open(api, "arm64", EMULATOR);
+    directory = mkdtempSync(join(tmpdir(), "arm64-"));
+    api = await ApiStub.start(answer);
+    node = new TestNode({ "10-k.conflist": LIST });
+    plugin = await PluginNode.open(api, "arm64", [...withRunDir(node.root), ...EMULATOR]);
   });
   afterAll(async () => {
     await plugin.close();
+    node.delete();
     api.close();
+    rmSync(directory, { recursive: true });
   });
 
-  it("asks the API server and redirects", async () => {
+  /** How the plugin looked up in its last call. */
+  const lookup = () => {
+    const [last = ""] = readFileSync(join(node.root, "plugin.log"), "utf8").trimEnd().split("\n").slice(-1);
+    return (JSON.parse(last) as { lookup?: string }).lookup;
+  };
+
+  it("the plugin asks the API server and redirects, which the program of helm test finds", async () => {
     const pod = await plugin.node.pod();
+    const ip = (line: string) => plugin.node.within(pod, "ip", line.split(" "));
+    ip("link add eth0 type veth peer name peer0");
+    ip("addr add 10.99.0.2/24 dev eth0");
+    for (const link of ["eth0", "peer0"]) ip(`link set ${link} up`);
+    ip("route add default via 10.99.0.1");
+    const validate = () =>
+      plugin.node.run("nsenter", [`--net=${pod}`, ...EMULATOR, plugin.executable, "validate"], {
+        env: {
+          NODE_NAME: NODE,
+          POD_NAMESPACE: "linkerd-cni",
+          POD_IPS: "10.99.0.2",
+          CNI_NETWORK_CONFIG: JSON.stringify(config),
+        },
+      });
+    expect(await validate()).toMatchObject({ status: 1, stdout: expect.stringContaining("is not redirected") });
     const { document, status, stderr } = await plugin.call(plugin.environment(pod), config);
-    expect([status, document]).toEqual([0, prevResult]);
+    expect([status, document, lookup()]).toEqual([0, prevResult, "direct"]);
     expect(stderr).toContain("redirected, by legacy");
     expect(plugin.node.within(pod, "iptables-legacy-save", ["-t", "nat"])).toContain("PROXY_INIT_REDIRECT");
+    expect(await validate()).toMatchObject({ status: 0, stdout: expect.stringContaining("is redirected to") });
   });
 
-  it("refuses bad input", async () => {
+  it("the plugin refuses bad input", async () => {
     const { document, status } = await plugin.call({ CNI_COMMAND: "ADD" }, config);
     expect(document).toMatchObject({ code: 4 });
     expect(status).toBe(1);
   });
-});
 
-suite("the programs for arm64", missing, () => {
-  let directory: string;
-  let executable: string;
-
-  beforeAll(async () => {
-    directory = mkdtempSync(join(tmpdir(), "arm64-"));
-    executable = join(directory, "linkerd-cni");
-    await buildPlugin(executable, "arm64");
-  });
-  afterAll(() => rmSync(directory, { recursive: true }));
-
-  it("the installer chains the node's list, and restores it", async () => {
-    const list = '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}';
-    const node = new TestNode({ "10-k.conflist": list });
+  it("the installer gets a token for the plugin, chains the node's list, looks up for the plugin, and restores the list", async () => {
+    writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
+    const settings = {
+      KUBERNETES_SERVICE_PORT: String(api.port),
+      POD_NAMESPACE: "linkerd-cni",
+      POD_NAME: "linkerd-cni-abcde",
+      PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin",
+    };
+    const installer = node.startAs(EMULATOR, settings, plugin.executable);
     try {
-      const installer = node.startAs(EMULATOR, {}, executable);
       await until("the chain", () => node.isChained("10-k.conflist"));
+      expect(JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig")).users[0].user.token).toBe(TOKEN);
+      // A busy machine may let the plugin ask the API server itself.
+      await until("a look-up by the installer", async () => {
+        const pod = await plugin.node.pod();
+        expect(await plugin.call(plugin.environment(pod), config)).toMatchObject({ status: 0, document: prevResult });
+        plugin.node.release(pod);
+        return lookup() === "installer";
+      });
       expect(await installer.stop()).toBe(0);
-      expect(node.read("10-k.conflist")).toBe(list);
+      expect(node.read("10-k.conflist")).toBe(LIST);
     } finally {
-      node.delete();
+      await installer.stop("SIGKILL");
     }
   });
 
@@ -96,7 +133,7 @@ suite("the programs for arm64", missing, () => {
     writeFileSync(join(directory, "ca.crt"), api.server.ca ?? "");
     const child = startProgram("repair", {
       runner: EMULATOR,
-      executable,
+      executable: plugin.executable,
       args: [`--admin-addr=127.0.0.1:${await freePort()}`, "--installer-ready="],
       env: {
         SERVICE_ACCOUNT_DIR: directory,
@@ -116,12 +153,11 @@ suite("the programs for arm64", missing, () => {
   });
 
   it("the NRI plugin is registered, lets a pod start that is not meshed, and refuses one whose rules it cannot set", async () => {
-    const node = await Node.open();
     const runtime = await FakeRuntime.listen(join(directory, "nri.sock"));
     const port = await freePort();
     const child = startProgram("nri", {
       runner: EMULATOR,
-      executable,
+      executable: plugin.executable,
       isSilent: true,
       env: { NRI_SOCKET_DIR: directory, NRI_NETNS_DIR: directory, HEALTH_PORT: String(port) },
     });
@@ -129,7 +165,7 @@ suite("the programs for arm64", missing, () => {
       await runtime.synchronized();
       expect(runtime.registered).toEqual([expect.stringContaining("linkerd-cni")]);
       await until("it to be ready", async () => (await fetch(`http://127.0.0.1:${port}/ready`)).status === 200);
-      symlinkSync(await node.pod(), join(directory, "netns"));
+      symlinkSync(await plugin.node.pod(), join(directory, "netns"));
       const pod = { id: "cart", name: "cart", addresses: ["10.0.0.1"], netns: join(directory, "netns") };
       expect(await runtime.run({ ...pod, annotations: {} })).toBeUndefined();
       const annotations = { "linkerd.io/created-by": "x", "linkerd.io/proxy-version": "x" };
@@ -139,74 +175,30 @@ suite("the programs for arm64", missing, () => {
     } finally {
       child.kill("SIGKILL");
       await runtime.close();
-      node.close();
     }
   });
 
-  it("the Multus operator answers a review", async () => {
-    const api = await ApiStub.start((incoming, response) => {
-      response.writeHead(200, { "content-type": "application/json" });
-      if (incoming.url?.includes("watch=")) response.flushHeaders();
-      else response.end(JSON.stringify({ metadata: { name: "shop", resourceVersion: "1" }, items: [] }));
+  suite("the Multus operator", realApiMissing(), () => {
+    it("writes a namespace's definition, and annotates its pods, by certificates that it makes", async () => {
+      const cluster = await AdmissionApi.start();
+      const port = await freePort();
+      let operator: OperatorProcess | undefined;
+      try {
+        await cluster.cluster.installMultus();
+        await cluster.cluster.configure(config);
+        await cluster.namespace("shop", { [Annotation.multus]: "enabled", "linkerd.io/inject": "enabled" });
+        cluster.service.ports = [port];
+        const how = { runner: EMULATOR, executable: plugin.executable };
+        operator = await OperatorProcess.start(cluster.cluster, "linkerd-multus-0", [`-webhook-port=${port}`], how);
+        await until("the definition", async () => (await cluster.cluster.config("shop")) !== undefined, 60);
+        // Through the API server, which trusts the authority that the operator has published.
+        const networks = async () =>
+          (await cluster.create("shop", {}, { dryRun: true })).annotations["k8s.v1.cni.cncf.io/networks"];
+        await until("a pod's network", async () => (await networks()) === "linkerd-cni", 60);
+      } finally {
+        await operator?.end("SIGKILL");
+        await cluster.close();
+      }
     });
-    const { cert, key } = certificateFor("webhook");
-    for (const [name, text] of Object.entries({ "tls.crt": cert, "tls.key": key, token: "secret", "ca.crt": api.ca }))
-      writeFileSync(join(directory, name), text);
-    const port = await freePort();
-    const child = startProgram("multus", {
-      runner: EMULATOR,
-      executable,
-      args: [
-        `-webhook-port=${port}`,
-        "-webhook-certificates=mounted",
-        `-webhook-certificate-dir=${directory}`,
-        "-leader-elect=false",
-        "-metrics-bind-address=0",
-        `-health-probe-bind-address=127.0.0.1:${await freePort()}`,
-      ],
-      env: {
-        SERVICE_ACCOUNT_DIR: directory,
-        KUBERNETES_SERVICE_HOST: "127.0.0.1",
-        KUBERNETES_SERVICE_PORT: String(api.port),
-        POD_NAMESPACE: "linkerd-multus",
-        POD_NAME: "linkerd-multus-abcde",
-      },
-    });
-    const review = JSON.stringify({
-      apiVersion: "admission.k8s.io/v1",
-      kind: "AdmissionReview",
-      request: {
-        uid: "1",
-        operation: "CREATE",
-        resource: { group: "", version: "v1", resource: "pods" },
-        namespace: "shop",
-        object: { kind: "Pod", apiVersion: "v1", metadata: { generateName: "cart-" } },
-      },
-    });
-    const send = () =>
-      new Promise<string>((resolve, reject) => {
-        const headers = { "content-type": "application/json" };
-        const options = { host: "127.0.0.1", port, ca: cert, path: OperatorPath.webhook, method: "POST", headers };
-        const outgoing = request({ ...options, agent: false }, (response) => {
-          let text = "";
-          response.on("data", (chunk) => {
-            text += chunk;
-          });
-          response.on("end", () => resolve(text));
-        });
-        outgoing.on("error", reject);
-        outgoing.end(review);
-      });
-    try {
-      let answer = "";
-      await until("an answer", async () => {
-        answer = await send().catch(() => "");
-        return answer !== "";
-      });
-      expect(JSON.parse(answer)).toMatchObject({ response: { uid: "1", allowed: true } });
-    } finally {
-      child.kill("SIGKILL");
-      api.close();
-    }
   });
 });

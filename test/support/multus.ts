@@ -9,7 +9,7 @@ import type { ApiServer } from "../../kubernetes/api-server";
 import { until } from "./controllers";
 import { metricIn } from "./metrics";
 import { freePort } from "./ports";
-import { startProgram } from "./program";
+import { type ProgramOptions, startProgram } from "./program";
 import { type ApiObject, RealApi } from "./real-api";
 
 export const CNI_NAMESPACE = "linkerd-cni";
@@ -189,7 +189,13 @@ export class OperatorProcess {
     });
   }
 
-  static async start(api: MultusApi, name: string, args: readonly string[] = []) {
+  /** @param how it is run, if it is not the built executable itself */
+  static async start(
+    api: MultusApi,
+    name: string,
+    args: readonly string[] = [],
+    how: Pick<ProgramOptions, "runner" | "executable"> = {},
+  ) {
     const directory = mkdtempSync(join(tmpdir(), "multus-"));
     const ports = { health: await freePort(), metrics: await freePort() };
     const flags = [
@@ -198,7 +204,7 @@ export class OperatorProcess {
       `-webhook-port=${await freePort()}`,
     ];
     const env = environmentOf(api.api.server, directory, name);
-    const child = startProgram("multus", { args: [...flags, ...args], env });
+    const child = startProgram("multus", { ...how, args: [...flags, ...args], env });
     child.stderr?.pipe(process.stderr);
     return new OperatorProcess(name, child, ports, directory);
   }
