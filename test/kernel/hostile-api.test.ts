@@ -1,15 +1,18 @@
 /** Programs of the image with API servers that answer as no API server should: each stays alive, and goes on afterwards. */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { symlinkSync, writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
-import { type Answer, ApiStub, reset } from "../support/api-server";
+import { eventually, FakeRuntime } from "../../nri/runtime.testing";
+import { type Answer, ApiStub, json, reset } from "../support/api-server";
 import { until } from "../support/controllers";
+import { Node } from "../support/netns";
 import { freePort } from "../support/ports";
 import { mebibytes } from "../support/processes";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
 import { emptyCluster, environmentOf, operatorFlags, repairFlags } from "../support/program-settings";
+import { missing, suite } from "../support/requirements";
 import { TestNode } from "./installer-node";
 
 /** MiB that a program may take at its peak: the operator reads three answers of up to 8 MiB at once, and copies each as it grows. */
@@ -74,7 +77,7 @@ jest.setTimeout(600_000);
 
 /** A program, and the API server that it has for itself. */
 class Case {
-  private readonly node = new TestNode({
+  readonly node = new TestNode({
     "10-k.conflist": '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}',
   });
   private child!: ChildProcess;
@@ -114,8 +117,8 @@ class Case {
     return this.api.requests.length;
   }
 
-  relent(): void {
-    this.api.answer = emptyCluster;
+  relent(answer: Answer = emptyCluster): void {
+    this.api.answer = answer;
     this.api.closeConnections();
   }
 
@@ -170,5 +173,71 @@ describe("programs with hostile API servers", () => {
     const again = (each: Case, at: number) => () => each.requests > (before[at] ?? 0);
     await Promise.all(cases.map((each, at) => until(`another request of ${each.name}`, again(each, at), SECONDS)));
     expect(await probed()).toEqual(alive());
+  });
+});
+
+/** Milliseconds that a container runtime waits for an NRI plugin, which it then disconnects. */
+const RUNTIME_MS = 2000;
+/** Milliseconds that the kubelet waits for an answer to a probe, by the chart. */
+const PROBE_MS = 3000;
+/** Pods of a node whose rules are missing when the plugin starts. */
+const RUNNING = 5;
+/** These decide nothing without a look-up. */
+const ANNOTATIONS = { "linkerd.io/proxy-version": "x" };
+/** Answers for any pod, and for its namespace. */
+const meshed: Answer = (request, response) => {
+  const [, , , , , kind, name] = (request.url ?? "").split("/");
+  const spec = { containers: [{ name: "linkerd-proxy" }] };
+  const pod = { kind: "Pod", metadata: { name, namespace: "shop", annotations: ANNOTATIONS }, spec };
+  json(200, kind === "pods" ? pod : { kind: "Namespace", metadata: { name: "shop" } })(request, response);
+};
+
+suite("NRI plugins with hostile API servers", missing({ root: true, programs: ["nft", "ip", "unshare"] }), () => {
+  let node: Node;
+
+  beforeAll(async () => {
+    await buildPrograms();
+    node = await Node.open();
+  });
+  afterAll(() => node.close());
+
+  // They do not watch.
+  const named = Object.keys(behaviours).filter((each) => !each.includes("watch"));
+
+  test.each(named)("refuse a pod in time if it %s, and set its rules later", async (behaviour) => {
+    const each = await Case.start("nri", behaviour);
+    const podOn = (id: string, path: string) => {
+      const netns = join(each.node.root, id);
+      symlinkSync(path, netns);
+      return { id, name: id, addresses: ["10.0.0.1"], annotations: ANNOTATIONS, netns };
+    };
+    const [path, runs] = [await node.pod(), await node.pod()];
+    const pod = podOn("cart", path);
+    await eventually(() => each.answers().catch(() => undefined));
+    // Look-ups for pods that run already may not keep one waiting that starts.
+    const running = [Array.from({ length: RUNNING }, (_, at) => podOn(`runs-${at}`, runs))];
+    const runtime = await FakeRuntime.listen(join(each.node.root, "nri.sock"), { running });
+    try {
+      await runtime.synchronized();
+      const begin = performance.now();
+      const since = () => performance.now() - begin;
+      const [[refusal, took], [probe, probed]] = await Promise.all([
+        runtime.run(pod).then((answer) => [answer, since()] as const),
+        each.answers().then((answer) => [answer, since()] as const),
+      ]);
+      expect([refusal, probe]).toEqual([expect.stringContaining("shop/cart"), 200]);
+      expect(took).toBeLessThan(RUNTIME_MS);
+      expect(probed).toBeLessThan(PROBE_MS);
+      expect(each.peak).toBeLessThan(MEMORY);
+      expect(node.within(path, "nft", ["list", "ruleset"])).toBe("");
+
+      each.relent(meshed);
+      expect(await runtime.run(pod)).toBeUndefined();
+      expect(node.within(path, "nft", ["list", "ruleset"])).toContain("redirect to :4143");
+      expect(runtime.connections).toBe(1);
+    } finally {
+      await each.end();
+      await runtime.close();
+    }
   });
 });
