@@ -156,6 +156,50 @@ test("the connection that has waited longest makes room, and none whose request 
   expect(await answered).toContain("GET /held ");
 });
 
+test("a body that does not come to its end makes room like a silent connection", async () => {
+  await start({ connections: 2 });
+  const slow = await Promise.all(Array.from({ length: 4 }, client));
+  // There is room for the last one.
+  const gone = Promise.all(slow.slice(0, 3).map(rest));
+  for (const socket of slow) socket.write("POST /read HTTP/1.1\r\ncontent-length: 2\r\n\r\na");
+  await ask(`GET /a HTTP/1.1\r\n${LAST}`);
+  const clock = jest.spyOn(performance, "now").mockReturnValue(performance.now() + 60_000);
+  for (let round = 0; round < 50; round++) expect(await ask(`GET /a HTTP/1.1\r\n${LAST}`)).toContain("GET /a ");
+  expect(await gone).toEqual(["", "", ""]);
+  clock.mockRestore();
+});
+
+test("the body that began first makes room for the bytes of others, and whole ones take none", async () => {
+  await start({ bodyBytes: 13 });
+  const begun: Socket[] = [];
+  for (let each = 0; each < 3; each++) {
+    const socket = await client();
+    begun.push(socket);
+    socket.write("POST /read HTTP/1.1\r\ncontent-length: 6\r\n\r\nxxxx");
+    // An answer on another connection comes after the server has read what was sent before.
+    await ask(`GET /a HTTP/1.1\r\n${LAST}`);
+  }
+  const [first, second] = begun as [Socket, Socket, Socket];
+  const gone = rest(first);
+  for (let round = 0; round < 10; round++)
+    expect(await ask(`POST /read HTTP/1.1\r\ncontent-length: 2\r\n${LAST}ab`)).toContain("POST /read ab");
+  expect(await gone).toBe("");
+  second.write("yy");
+  expect(String((await once(second, "data"))[0])).toContain("POST /read xxxxyy");
+});
+
+test("a server that is closed answers a request whose body is still to come", async () => {
+  await start();
+  const socket = await client();
+  const answered = rest(socket);
+  socket.write("POST /read HTTP/1.1\r\ncontent-length: 2\r\n\r\na");
+  await ask(`GET /a HTTP/1.1\r\n${LAST}`);
+  const closed = server.close(60_000);
+  socket.write("b");
+  expect(await answered).toContain("POST /read ab");
+  await closed;
+});
+
 test("a server that is closed answers what it was asked, and ends what waits", async () => {
   await start();
   const [idle, busy] = [await client(), await client()];

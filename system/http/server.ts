@@ -1,5 +1,6 @@
 /** An HTTP/1.1 server for connections of any kind. Requests, connections and waits have limits. */
 import type { Connection, Needed } from "../net";
+import { NetError } from "../net-error";
 import { Waiting } from "../waiting";
 import {
   type Decode,
@@ -33,8 +34,6 @@ export interface Reading {
   readonly most: number;
   /** Milliseconds within which it must arrive. */
   readonly deadlineMs: number;
-  /** Called with the number of bytes so far. @throws Error to stop reading */
-  readonly received?: (bytes: number) => void;
 }
 
 export interface ServerRequest {
@@ -44,7 +43,7 @@ export interface ServerRequest {
   readonly headers: Headers;
   /**
    * Reads the body; call it once. If it is not called, the connection ends with the answer. @throws HttpError 413 if it
-   * is too large, 408 if it is too slow, 400 if it breaks off or is malformed
+   * is too large, 408 if it is too slow or its connection is closed, 400 if it breaks off or is malformed
    */
   body(reading: Reading): Promise<Uint8Array>;
 }
@@ -60,10 +59,12 @@ export interface HttpServerOptions {
   /** Answers a request; an error becomes a 500. */
   readonly answer: (request: ServerRequest) => Promise<ServerResponse>;
   /**
-   * Maximum connections, except in a rush. The connection that has waited longest for a request is closed for a new
-   * one.
+   * Maximum connections, except in a rush. The connection that has waited longest for a request or for its body is
+   * closed for a new one.
    */
   readonly connections: number;
+  /** Maximum bytes of bodies in transit. The connection of the body that began first is closed for more. @default no limit */
+  readonly bodyBytes?: number;
   /** Maximum bytes of a request's head. */
   readonly headBytes: number;
   /**
@@ -98,6 +99,16 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const PROCESSING = encoder.encode("HTTP/1.1 102 Processing\r\n\r\n");
 const decode: Decode = (bytes) => decoder.decode(bytes);
 
+/** What a session reports to its server. */
+interface Progress {
+  /** It waits for a request. */
+  readonly idle: () => void;
+  /** It waits for the rest of a body, of which so many more bytes have arrived. */
+  readonly receiving: (bytes: number) => void;
+  /** It has what it waited for, or gave up. */
+  readonly busy: () => void;
+}
+
 /** A connection of a client, with consecutive requests. */
 class Session {
   private readonly reader: MessageReader;
@@ -109,8 +120,7 @@ class Session {
     private readonly options: HttpServerOptions,
     /** Whether the server wants the client to leave. */
     private readonly isDraining: () => boolean,
-    /** Called when it waits for a request, and when one arrives. */
-    private readonly waits: (isWaiting: boolean) => void,
+    private readonly progress: Progress,
   ) {
     this.reader = new MessageReader(decode, options.headBytes);
   }
@@ -123,7 +133,7 @@ class Session {
   async run(): Promise<void> {
     try {
       do {
-        this.waits(true);
+        this.progress.idle();
         const head = await this.next();
         if (head === undefined) break;
         await this.reply(head);
@@ -143,7 +153,7 @@ class Session {
         this.reader.skipEmptyLines();
         const head = this.head();
         if (head !== undefined) {
-          this.waits(false);
+          this.progress.busy();
           return head;
         }
         const bytes = await this.connection.read();
@@ -214,31 +224,38 @@ class Session {
     const deadline = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(late), deadlineMs);
     });
+    const end = new AbortController();
     try {
-      return await Promise.race([this.gather(reading, what), deadline]);
+      return await Promise.race([this.gather(reading, what, end.signal), deadline]);
     } catch (error) {
       this.keeps = false;
-      throw error instanceof MessageError ? new HttpError(error.status, `the client ${error.message}`) : error;
+      if (error instanceof MessageError) throw new HttpError(error.status, `the client ${error.message}`);
+      if (error instanceof NetError) throw new HttpError(408, `the ${what} did not arrive: ${error.message}`);
+      throw error;
     } finally {
       clearTimeout(timer);
+      end.abort();
+      this.progress.busy();
     }
   }
 
-  private async gather({ most, received }: Reading, what: string): Promise<Uint8Array> {
+  private async gather({ most }: Reading, what: string, signal: AbortSignal): Promise<Uint8Array> {
     const tooLarge = () => new HttpError(413, `the ${what} is larger than ${most} bytes`);
     if (this.reader.announced > most) throw tooLarge();
     if (this.expects && !this.reader.isWhole) {
       await this.connection.write(encoder.encode("HTTP/1.1 100 Continue\r\n\r\n"));
     }
     const gathered = new Gathered();
-    for (;;) {
+    for (this.progress.receiving(0); ; ) {
       for (let part = this.reader.part(); part !== undefined; part = this.reader.part()) {
         if (gathered.size + part.length > most) throw tooLarge();
-        received?.(gathered.size + part.length);
+        this.progress.receiving(part.length);
         gathered.add(part);
       }
       if (this.reader.isWhole) return gathered.take();
       const bytes = await this.connection.read();
+      // A body that timed out may still arrive for a moment.
+      signal.throwIfAborted();
       if (bytes === undefined) throw new HttpError(400, `the ${what} broke off`);
       this.reader.receive(bytes);
     }
@@ -293,8 +310,11 @@ export const wholeHead =
 /** Answers requests on given connections. */
 export class HttpServer {
   private readonly sessions = new Set<Session>();
-  /** Connections that wait for a request. */
+  /** Connections that wait for a request or its body. */
   private readonly waiting: Waiting<Session>;
+  /** Those that wait for a body, in order of its beginning, with its bytes so far. */
+  private readonly receiving = new Map<Session, number>();
+  private bodyBytes = 0;
   private isDraining = false;
   private isClosed = false;
   private emptied: () => void = () => undefined;
@@ -309,23 +329,39 @@ export class HttpServer {
       connection.close();
       return;
     }
-    const session: Session = new Session(
-      connection,
-      this.options,
-      () => this.isDraining,
-      (isWaiting) => {
-        if (isWaiting) this.waiting.add(session);
-        else this.waiting.delete(session);
-        if (isWaiting && this.isClosed) session.close();
+    const session: Session = new Session(connection, this.options, () => this.isDraining, {
+      idle: () => {
+        this.waiting.add(session);
+        if (this.isClosed) session.close();
       },
-    );
+      receiving: (bytes) => this.receive(session, bytes),
+      busy: () => this.settle(session),
+    });
     this.sessions.add(session);
     void session.run().finally(() => {
       this.sessions.delete(session);
-      this.waiting.delete(session);
+      this.settle(session);
       if (this.sessions.size === 0) this.emptied();
     });
   };
+
+  private receive(session: Session, bytes: number): void {
+    if (!this.receiving.has(session)) this.waiting.add(session);
+    this.receiving.set(session, (this.receiving.get(session) ?? 0) + bytes);
+    this.bodyBytes += bytes;
+    for (const [oldest] of this.receiving) {
+      if (this.bodyBytes <= (this.options.bodyBytes ?? Number.POSITIVE_INFINITY)) break;
+      this.settle(oldest);
+      oldest.close();
+    }
+  }
+
+  /** It no longer waits. */
+  private settle(session: Session): void {
+    this.waiting.delete(session);
+    this.bodyBytes -= this.receiving.get(session) ?? 0;
+    this.receiving.delete(session);
+  }
 
   /** Makes each connection end with its next answer. */
   drain(): void {
@@ -339,7 +375,10 @@ export class HttpServer {
   async close(graceMs: number): Promise<void> {
     this.isDraining = true;
     this.isClosed = true;
-    for (const session of [...this.sessions]) if (this.waiting.has(session) || graceMs === 0) session.close();
+    for (const session of [...this.sessions]) {
+      const isIdle = this.waiting.has(session) && !this.receiving.has(session);
+      if (isIdle || graceMs === 0) session.close();
+    }
     if (this.sessions.size === 0) return;
     const timer = setTimeout(() => {
       for (const session of [...this.sessions]) session.close();

@@ -14,7 +14,7 @@ export class CrowdProcess {
     script: string,
     port: number,
     sent: string,
-    options: Required<CrowdOptions>,
+    options: CrowdOptions & { readonly size: number },
   ): Promise<CrowdProcess> {
     const child = fork(script, [JSON.stringify({ port, sent, ...options })], { execArgv: [] });
     const failed = once(child, "exit").then(() => Promise.reject(new Error("the crowd has ended")));

@@ -1,20 +1,28 @@
 import { connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { eventually } from "../../nri/runtime.testing";
 
 /** As many at once as one hostile client would open. */
 const SIZE = 64;
+/** Handshakes at a time: each takes a millisecond or two of a processor here and in the server. */
+const HANDSHAKES = 64;
 
 export interface CrowdOptions {
   /** Clients at any time. */
   readonly size?: number;
   /** Each resets its connection once it is there. */
   readonly isResetting?: boolean;
+  /** They finish a TLS handshake before they send anything. */
+  readonly isTls?: boolean;
 }
 
 /** Clients that connect to a port, never finish a request, and connect again whenever they are thrown out. */
 export class Crowd {
   private readonly sockets = new Set<Socket>();
   private connections = 0;
+  private handshakes = 0;
+  /** Clients that wait for their turn to shake hands. */
+  private queued = 0;
   private isLeaving = false;
 
   /** @param sent the bytes that each sends, one per character */
@@ -38,10 +46,36 @@ export class Crowd {
 
   private join(): void {
     if (this.isLeaving) return;
-    const socket = connect(this.port, "127.0.0.1");
+    if (this.options.isTls) {
+      this.queued++;
+      this.shakeHands();
+    } else this.open(connect(this.port, "127.0.0.1"), "connect");
+  }
+
+  /** Opens connections of clients that wait for their turn. */
+  private shakeHands(): void {
+    while (this.queued > 0 && this.handshakes < HANDSHAKES && !this.isLeaving) {
+      this.queued--;
+      this.handshakes++;
+      const socket = connectTls({ port: this.port, host: "127.0.0.1", rejectUnauthorized: false });
+      let isShaking = true;
+      const done = () => {
+        if (isShaking) this.handshakes--;
+        isShaking = false;
+        this.shakeHands();
+      };
+      socket.once("secureConnect", done);
+      socket.once("close", done);
+      this.open(socket, "secureConnect");
+      // Without a reader, it does not notice the connection's end behind an answer.
+      socket.resume();
+    }
+  }
+
+  private open(socket: Socket, opened: "connect" | "secureConnect"): void {
     this.sockets.add(socket);
     socket.on("error", () => {});
-    socket.once("connect", () => {
+    socket.once(opened, () => {
       this.connections++;
       if (this.options.isResetting) socket.resetAndDestroy();
       else if (this.sent !== "") socket.write(this.sent, "latin1");

@@ -8,60 +8,47 @@ function begin(limit: ReviewLimit, count: number, bytes: number) {
   const ended = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const reviews = Array.from({ length: count }, () =>
-    limit.run(async (received) => {
-      received(bytes);
-      await ended;
-    }),
-  );
+  const reviews = Array.from({ length: count }, () => limit.run(bytes, () => ended));
   const outcomes = Promise.allSettled(reviews).then((all) =>
     all.map((each) => (each.status === "fulfilled" ? "answered" : (each.reason as Error).message)),
   );
   return { outcomes, end };
 }
 
+const answer = async () => "answered";
+
 test("512 reviews are answered at once, and the next ones when one has ended", async () => {
   const limit = new ReviewLimit();
   const { outcomes, end } = begin(limit, 512, 256 * KIB);
-  await expect(limit.run(async () => "answered")).rejects.toThrow("too many reviews at once: ask again");
+  await expect(limit.run(0, answer)).rejects.toThrow("too many reviews at once: ask again");
   end();
   expect(new Set(await outcomes)).toEqual(new Set(["answered"]));
-  expect(await limit.run(async () => "answered")).toBe("answered");
+  expect(await limit.run(0, answer)).toBe("answered");
 });
 
 test("4 large ones at once, beside those of the usual size", async () => {
   const limit = new ReviewLimit();
   const { outcomes, end } = begin(limit, 5, 256 * KIB + 1);
-  await expect(limit.run(async (received) => received(256 * KIB))).resolves.toBeUndefined();
+  expect(await limit.run(256 * KIB, answer)).toBe("answered");
   end();
   const crowded = "too many large reviews at once: ask again";
   expect(await outcomes).toEqual(["answered", "answered", "answered", "answered", crowded]);
-  // One that grows counts once, and makes room once, however it ends.
+  // Each makes room once, however it ends.
   for (let round = 0; round < 10; round++) {
-    const failed = limit.run(async (received) => {
-      for (const bytes of [1, 257 * KIB, 1024 * KIB]) received(bytes);
+    const failed = limit.run(257 * KIB, async () => {
       throw new Error("failed");
     });
     await expect(failed).rejects.toThrow("failed");
   }
-});
-
-test("bytes after the end of a review do not count", async () => {
-  const limit = new ReviewLimit();
-  for (let round = 0; round < 10; round++) {
-    let late: (bytes: number) => void = () => undefined;
-    await limit.run(async (received) => {
-      late = received;
-    });
-    expect(() => late(257 * KIB)).toThrow("the review has ended");
-  }
-  await expect(limit.run(async (received) => received(257 * KIB))).resolves.toBeUndefined();
+  const again = begin(limit, 5, 257 * KIB);
+  again.end();
+  expect((await again.outcomes).filter((each) => each === "answered")).toHaveLength(4);
 });
 
 test("the answer has Retry-After", async () => {
   const limit = new ReviewLimit();
   const { outcomes, end } = begin(limit, 512, 0);
-  await expect(limit.run(async () => undefined)).rejects.toMatchObject({
+  await expect(limit.run(0, answer)).rejects.toMatchObject({
     status: 503,
     headers: { "retry-after": "1" },
   });

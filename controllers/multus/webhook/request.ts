@@ -22,7 +22,7 @@ export function refusal({ headers, message, status: code }: HttpError): ServerRe
 
 /** The API server accepts objects of 3 MiB; the review of an update contains two, and data of the request. */
 const LARGEST_BODY = 7 * 1024 * 1024;
-/** Reviews larger than a pod's maximum annotations are few, and only this many of them are read at once. */
+/** Reviews larger than a pod's maximum annotations are few, and only this many of them are answered at once. */
 const LARGE_BODY = 256 * 1024;
 const MOST_REVIEWS = 512;
 const MOST_LARGE_REVIEWS = 4;
@@ -36,28 +36,21 @@ export class ReviewLimit {
   private large = 0;
 
   /**
-   * Runs one review. It calls `received` with its size so far, which throws if too many others are already large.
+   * Runs one review, which has arrived completely: slow clients must not occupy the places of others.
+   * @param bytes its size
    * @throws HttpError if too many reviews are running; what `review` throws
    */
-  async run<T>(review: (received: (bytes: number) => void) => Promise<T>): Promise<T> {
+  async run<T>(bytes: number, review: () => Promise<T>): Promise<T> {
+    const large = bytes > LARGE_BODY ? 1 : 0;
     if (this.reviews >= MOST_REVIEWS) throw tooMany("reviews");
-    let isLarge = false;
-    let ended = false;
-    const received = (bytes: number) => {
-      // A body that timed out may still arrive for a moment, and would never free its place.
-      if (ended) throw new Error("the review has ended");
-      if (isLarge || bytes <= LARGE_BODY) return;
-      if (this.large >= MOST_LARGE_REVIEWS) throw tooMany("large reviews");
-      isLarge = true;
-      this.large += 1;
-    };
+    if (this.large + large > MOST_LARGE_REVIEWS) throw tooMany("large reviews");
     this.reviews += 1;
+    this.large += large;
     try {
-      return await review(received);
+      return await review();
     } finally {
-      ended = true;
       this.reviews -= 1;
-      if (isLarge) this.large -= 1;
+      this.large -= large;
     }
   }
 }
@@ -79,29 +72,29 @@ function checkHead({ headers, method, target }: ServerRequest): void {
     throw new HttpError(415, `content-encoding ${encoding} is not understood: send plain JSON`);
 }
 
-/** Options for reading a review. */
-interface Reading {
-  readonly deadlineMs: number;
-  /** Called with the number of bytes so far. @throws if they are too many */
-  readonly received: (bytes: number) => void;
-}
-
 const decoder = new TextDecoder();
 
+/** A review's document, not checked yet. */
+interface Document {
+  readonly value: unknown;
+  /** Its size as text. */
+  readonly bytes: number;
+}
+
 /** The body as text. Its bytes are released before the text is parsed. */
-async function readText(request: ServerRequest, reading: Reading): Promise<string> {
-  const bytes = await request.body({ ...reading, what: "review", most: LARGEST_BODY });
+async function readText(request: ServerRequest, deadlineMs: number): Promise<string> {
+  const bytes = await request.body({ deadlineMs, what: "review", most: LARGEST_BODY });
   const problem = jsonExcess(bytes);
   if (problem !== undefined) throw new HttpError(413, `the review ${problem}`);
   return decoder.decode(bytes);
 }
 
 /** The document of a request. @throws HttpError */
-export async function readDocument(request: ServerRequest, reading: Reading): Promise<unknown> {
+export async function readDocument(request: ServerRequest, deadlineMs: number): Promise<Document> {
   checkHead(request);
-  const text = await readText(request, reading);
+  const text = await readText(request, deadlineMs);
   try {
-    return JSON.parse(text);
+    return { value: JSON.parse(text), bytes: text.length };
   } catch (error) {
     throw new HttpError(400, `the review is not JSON: ${(error as Error).message}`);
   }

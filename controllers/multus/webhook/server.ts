@@ -34,10 +34,12 @@ export interface WebhookServerOptions {
 }
 
 /**
- * API servers are few, and use a connection for each running review. The oldest idle connection is closed for a new
- * one.
+ * API servers are few, and use a connection for each running review. The connection that has waited longest is closed
+ * for a new one.
  */
 const MOST_CONNECTIONS = 1024;
+/** Maximum bytes of reviews in transit: of two of the largest, or hundreds of the usual ones. */
+const BODY_BYTES = 16 * 1024 * 1024;
 const HEAD_BYTES = 16 * 1024;
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
@@ -71,6 +73,7 @@ export class WebhookServer {
     this.metrics = createMetrics(options.registry);
     this.http = new HttpServer({
       connections: MOST_CONNECTIONS,
+      bodyBytes: BODY_BYTES,
       headBytes: HEAD_BYTES,
       idleMs: this.limits.idleMs,
       answer: (request) => this.answer(request),
@@ -116,10 +119,8 @@ export class WebhookServer {
   private async answer(request: ServerRequest): Promise<ServerResponse> {
     const start = performance.now();
     try {
-      const answer = await this.limit.run(async (received) => {
-        const document = await readDocument(request, { deadlineMs: this.limits.bodyMs, received });
-        return this.options.review(document);
-      });
+      const document = await readDocument(request, this.limits.bodyMs);
+      const answer = await this.limit.run(document.bytes, () => this.options.review(document.value));
       this.metrics.requests.inc({ result: answer.patch === undefined ? "unchanged" : "patched" });
       return { status: 200, headers: { "content-type": "application/json" }, body: JSON.stringify(reviewOf(answer)) };
     } catch (error) {
