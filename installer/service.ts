@@ -148,7 +148,7 @@ export class Service {
     const instance = settings.nodeName ?? settings.identity;
     const kinds = { calls: settings.podEvents, nri: settings.nriEvents };
     this.podEvents = kinds.calls || kinds.nri ? new PodEvents({ connect, instance, kinds, log, clock }) : undefined;
-    this.taint = settings.nodeTaint && new StartupTaint({ ...settings.nodeTaint, connect, log, now: clock.now });
+    this.taint = settings.nodeTaint && new StartupTaint({ ...settings.nodeTaint, connect, log, clock });
     this.instruments.read({
       chained: () => this.scheduler.status.problem === undefined,
       ready: () => this.wasReady,

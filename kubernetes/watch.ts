@@ -55,11 +55,13 @@ const LASTED_MS = 10_000;
 export const WATCH_BACKOFF: BackoffPolicy = { firstMs: 500, longestMs: 30_000 };
 
 const OK = 200;
+const BAD_REQUEST = 400;
 const NOT_FOUND = 404;
 const GONE = 410;
+const TOO_MANY_REQUESTS = 429;
 const TIMEOUT = 504;
-/** List again: the resource version is too old for the server, or the resource no longer exists. */
-const LIST_AGAIN: readonly number[] = [NOT_FOUND, GONE];
+/** List again: the resource version is too old or too new for the server or no version of it, or the resource no longer exists. */
+const LIST_AGAIN: readonly number[] = [BAD_REQUEST, NOT_FOUND, GONE, TIMEOUT];
 
 type WatchEvent<T> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK"; readonly object: T }
@@ -107,9 +109,9 @@ class Watch<T extends Watchable> {
 
   private problemOf(error: unknown): Error {
     const status = statusOf(error) ?? 0;
-    if (LIST_AGAIN.includes(status)) this.version = undefined;
     // The server waited for that version without success, as after a restore of its database.
     if (status === TIMEOUT && this.version === undefined) this.seen = undefined;
+    if (LIST_AGAIN.includes(status)) this.version = undefined;
     return error instanceof Error ? error : new Error(reasonOf(error));
   }
 
@@ -187,7 +189,10 @@ class Watch<T extends Watchable> {
     if (line === "") return undefined;
     const event = JSON.parse(line) as WatchEvent<T>;
     if (event.type === "ERROR") {
-      throw this.refusal("watch", event.object.code ?? 0, JSON.stringify(event.object));
+      const { code = 0 } = event.object;
+      // Otherwise the same watch might end with the same error each time.
+      if (code !== TOO_MANY_REQUESTS) this.version = undefined;
+      throw this.refusal("watch", code, JSON.stringify(event.object));
     }
     const { type, object } = event;
     this.version = object.metadata?.resourceVersion ?? this.version;

@@ -36,7 +36,7 @@ function startupTaint() {
     connect: () => httpsTransport({ host: "127.0.0.1", port: api.port, ca: api.ca, token: "secret" }),
     node: "node-1",
     key: KEY,
-    now: () => now,
+    clock: { now: () => now, random: () => 1 },
     log: {
       trace: write("trace"),
       debug: write("debug"),
@@ -75,17 +75,19 @@ test.each([
   expect(startup.isDue).toBe(false);
 });
 
-test("a refusal is logged once, and tried again", async () => {
+test("a refusal is logged once, and tried again, less and less often", async () => {
   patchStatus = 422;
   const startup = startupTaint();
-  await startup.lift();
-  await startup.lift();
-  expect(startup.isDue).toBe(true);
+  for (now = 0; now < 300_000; now += 1_000) await startup.lift();
+  // At 0, 5, 15, 35, 75 s, and then once a minute.
+  expect(patches).toHaveLength(8);
+  patches = [];
   expect(log).toEqual([`warn: taint ${KEY} cannot be removed yet: patch nodes node-1: 422: {}`]);
   patchStatus = 200;
+  now += 60_000;
   await startup.lift();
   expect(startup.isDue).toBe(false);
-  expect(patches).toHaveLength(3);
+  expect(patches).toHaveLength(1);
 });
 
 test("is checked again every five minutes, and when the node may have registered again", async () => {

@@ -1,9 +1,11 @@
 import { InstallerVariable, PodVariable } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
+import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import { KubernetesClient } from "../../kubernetes/client";
 import { resources } from "../../kubernetes/resources";
 import type { Transport } from "../../kubernetes/transport";
 import type { Taint } from "../../kubernetes/types";
+import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 import type { SettingsReader } from "../../process/settings";
 
@@ -44,13 +46,14 @@ export function readNodeTaint(read: Pick<SettingsReader, "optional" | "problems"
 interface StartupTaintProps extends NodeTaint {
   readonly connect: () => Transport;
   readonly log: Log;
-  /** Milliseconds of a monotonic clock. */
-  readonly now: () => number;
+  readonly clock: Pick<Clock, "now" | "random">;
 }
 
 const DEADLINE_MS = 3_000;
 /** For 5,000 nodes that is 17 small requests in a second. */
 const LOOK_EVERY_MS = 5 * 60_000;
+/** An API server that does not keep up refuses all nodes, which must not ask it even more often. */
+const FAILED: BackoffPolicy = { firstMs: 5_000, longestMs: 60_000 };
 
 /**
  * The taint that a node registers with, so that pods do not start before the plugin is installed. A node that is
@@ -59,12 +62,15 @@ const LOOK_EVERY_MS = 5 * 60_000;
 export class StartupTaint {
   private dueAt = 0;
   private lastProblem = "";
+  private readonly failed: Backoff;
 
-  constructor(private readonly deps: StartupTaintProps) {}
+  constructor(private readonly deps: StartupTaintProps) {
+    this.failed = new Backoff(FAILED, deps.clock.random);
+  }
 
   /** Whether to check the node for the taint now. */
   get isDue(): boolean {
-    return this.deps.now() >= this.dueAt;
+    return this.deps.clock.now() >= this.dueAt;
   }
 
   /** The node may have registered again. */
@@ -72,15 +78,17 @@ export class StartupTaint {
     this.dueAt = 0;
   }
 
-  /** If a check is due, removes the taint from the node; after a failure, the next check is due at once. */
+  /** If a check is due, removes the taint from the node; after a failure, the next check is due within a minute. */
   async lift(): Promise<void> {
+    const { now } = this.deps.clock;
     if (!this.isDue) return;
-    this.dueAt = this.deps.now() + LOOK_EVERY_MS;
+    this.dueAt = now() + LOOK_EVERY_MS;
     try {
       await this.remove();
+      this.failed.reset();
       this.lastProblem = "";
     } catch (error) {
-      this.lookAgain();
+      this.dueAt = now() + this.failed.next();
       this.say(reasonOf(error));
     }
   }

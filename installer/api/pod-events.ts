@@ -1,7 +1,8 @@
 import { CNI_NAME, NRI_VERB } from "../../cni/contract";
 import { ErrorCode, reasonOf } from "../../cni/errors";
+import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import { KubernetesClient } from "../../kubernetes/client";
-import { ApiError } from "../../kubernetes/errors";
+import { ApiError, isTemporary } from "../../kubernetes/errors";
 import { EventRecorder, type EventSpec } from "../../kubernetes/events";
 import { resources } from "../../kubernetes/resources";
 import type { Transport } from "../../kubernetes/transport";
@@ -79,7 +80,7 @@ interface PodEventsDeps {
   /** The entries to publish: the plugin's calls, and the NRI plugin's actions. */
   readonly kinds: { readonly calls: boolean; readonly nri: boolean };
   readonly log: Log;
-  readonly clock: Pick<Clock, "now" | "date">;
+  readonly clock: Pick<Clock, "now" | "date" | "random">;
 }
 
 /** The kubelet retries a pod every few seconds: the same Event is not repeated for this long. */
@@ -87,6 +88,8 @@ const SAID_MS = 10 * 60_000;
 const MOST_WAITING = 100;
 const MOST_AT_ONCE = 10;
 const DEADLINE_MS = 3_000;
+/** Without an answer, or with one that may be another later. */
+const FAILED: BackoffPolicy = { firstMs: 5_000, longestMs: 60_000 };
 
 /** Publishes Events about pods, each once in ten minutes, and few at a time. */
 export class PodEvents {
@@ -94,12 +97,15 @@ export class PodEvents {
   private readonly said = new Map<string, number>();
   private readonly client: KubernetesClient;
   private readonly recorder: EventRecorder;
+  private readonly failed: Backoff;
+  private retryAt = 0;
   private busy = false;
 
   constructor(private readonly deps: PodEventsDeps) {
     this.client = new KubernetesClient((call) => deps.connect()(call), { deadlineMs: DEADLINE_MS });
     const reporter = { controller: CNI_NAME, instance: deps.instance };
     this.recorder = new EventRecorder(reporter, { client: this.client, clock: deps.clock });
+    this.failed = new Backoff(FAILED, deps.clock.random);
   }
 
   /**
@@ -123,12 +129,15 @@ export class PodEvents {
 
   /** Publishes some of the queued Events; called every few seconds. */
   async publish(): Promise<void> {
+    const { now } = this.deps.clock;
     this.forget();
-    if (this.busy || this.waiting.size === 0) return;
+    if (this.busy || this.waiting.size === 0 || now() < this.retryAt) return;
     this.busy = true;
     try {
       await this.publishSome();
+      this.failed.reset();
     } catch (error) {
+      this.retryAt = now() + this.failed.next();
       this.deps.log.debug(`Events wait: ${reasonOf(error)}`);
     } finally {
       this.busy = false;
@@ -142,13 +151,20 @@ export class PodEvents {
 
   private async publishSome(): Promise<void> {
     for (const [key, event] of [...this.waiting].slice(0, MOST_AT_ONCE)) {
-      await this.publishOne(event);
+      try {
+        await this.publishOne(event);
+      } catch (error) {
+        // It does not hold up the others.
+        this.waiting.delete(key);
+        this.waiting.set(key, event);
+        throw error;
+      }
       this.waiting.delete(key);
       this.said.set(key, this.deps.clock.now());
     }
   }
 
-  /** Logs a refusal and does not retry it; throws without an answer, and the Event stays queued. */
+  /** Logs a refusal and does not retry it; throws if a later try may succeed, and the Event stays queued. */
   private async publishOne({ namespace, name, type, reason, note, suffix }: PodEvent): Promise<void> {
     const uid = await this.uidOf(namespace, name);
     if (uid === undefined) return;
@@ -156,7 +172,7 @@ export class PodEvents {
       const regarding = { apiVersion: "v1", kind: "Pod", namespace, name, uid };
       await this.recorder.record(regarding, { type, reason, action: "Redirecting", note }, suffix);
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
+      if (!(error instanceof ApiError) || isTemporary(error)) throw error;
       this.deps.log.warn(`Event ${reason} on pod ${namespace}/${name} was refused: ${error.status}`);
     }
   }
@@ -166,8 +182,8 @@ export class PodEvents {
     try {
       return (await this.client.get(resources.pods, { namespace, name })).metadata?.uid;
     } catch (error) {
-      if (error instanceof ApiError) return undefined;
-      throw error;
+      if (!(error instanceof ApiError) || isTemporary(error)) throw error;
+      return undefined;
     }
   }
 }

@@ -167,7 +167,7 @@ suite("the built controllers with a real API server, with the chart's rights and
       connect: () => httpsTransport(api.server),
       node: NODE,
       key: KEY,
-      now: () => 0,
+      clock: { now: () => 0, random: () => 1 },
       log: { trace: write, debug: write, info: write, warn: write, error: write },
     });
     await startup.lift();

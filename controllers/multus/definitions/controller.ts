@@ -153,8 +153,9 @@ export class DefinitionController {
       config: config.kind === "valid" ? config.text : undefined,
       linkerdNamespace: settings.linkerdNamespace,
     });
-    const known = planned.kind === "foreign" && this.reported.get(name) === planned.definition.uid;
-    return known ? { kind: "leave" } : planned;
+    if (planned.kind !== "foreign") this.reported.delete(name);
+    else if (this.reported.get(name) === planned.definition.uid) return { kind: "leave" };
+    return planned;
   }
 
   private async carryOut(namespace: string, planned: DefinitionPlan): Promise<void> {

@@ -36,7 +36,7 @@ function podEvents(kinds = { calls: true, nri: false }) {
     instance: "node-1",
     kinds,
     log: { trace: write, debug: write, info: write, warn: write, error: write },
-    clock: { now: () => time, date: () => new Date(time) },
+    clock: { now: () => time, date: () => new Date(time), random: () => 1 },
   });
 }
 
@@ -118,8 +118,44 @@ test("an Event that cannot be sent waits", async () => {
   await events.publish();
   expect(posted).toEqual([]);
   api.answer = answer;
+  time += 5_000;
   await events.publish();
   expect(posted).toHaveLength(1);
+});
+
+test.each([
+  ["GET", 401],
+  ["GET", 429],
+  ["GET", 503],
+  ["POST", 401],
+  ["POST", 429],
+  ["POST", 500],
+])("an Event waits after a %s that is answered with %i, and is published later", async (method, code) => {
+  const events = podEvents();
+  events.take(failed("shop/cart"));
+  const { answer } = api;
+  api.answer = (request, response) => (request.method === method ? json(code, {}) : answer)(request, response);
+  await events.publish();
+  const asked = api.requests.length;
+  api.answer = answer;
+  time += 4_999;
+  await events.publish();
+  expect(api.requests).toHaveLength(asked);
+  time += 1;
+  await events.publish();
+  expect(posted).toHaveLength(1);
+  expect(log).toEqual([expect.stringMatching(`^Events wait: .*: ${code}: `)]);
+});
+
+test("an Event that waits does not hold up others", async () => {
+  const events = podEvents();
+  for (const name of ["cart", "web"]) events.take(failed(`shop/${name}`));
+  const { answer } = api;
+  api.answer = (request, response) => (request.url?.endsWith("/cart") ? json(500, {}) : answer)(request, response);
+  await events.publish();
+  time += 5_000;
+  await events.publish();
+  expect(posted.map(({ regarding }) => regarding)).toEqual([expect.objectContaining({ name: "web" })]);
 });
 
 const mended = (pod: string, at: number) => ({

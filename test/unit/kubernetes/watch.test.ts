@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { backoffMs } from "../../../kubernetes/backoff";
 import { httpsStreams } from "../../../kubernetes/transport";
 import { type Notice, WATCH_BACKOFF, watch } from "../../../kubernetes/watch";
-import { json } from "../../support/api-server";
+import { type Answer, json } from "../../support/api-server";
 import { fastClock, until } from "../../support/controllers";
 import { meshedPod } from "../../support/meshed-pod";
 import { type PodLike, PodsApi } from "../../support/pods-api";
@@ -120,6 +120,22 @@ test.each([
   expect(seen.slice(seen.lastIndexOf("LISTING"))).toEqual(["LISTING", "LISTED b", "SYNCED"]);
   const lists = api.stub.requests.filter((path) => !path.includes("watch="));
   expect(lists.at(-1)).toMatch(/[?&]resourceVersion=\d+&resourceVersionMatch=NotOlderThan$/);
+});
+
+test.each([
+  ["an answer of 400", json(400, { message: "invalid resource version" })],
+  ["an answer of 504", json(504, { message: "Too large resource version" })],
+  ["an ERROR event of 500", (_, response) => void response.end('{"type":"ERROR","object":{"code":500}}\n')],
+] as readonly [string, Answer][])("lists again after %s to a watch", async (_, refusal) => {
+  const { answer } = api.stub;
+  api.stub.answer = (request, response) => {
+    const isWatch = request.url?.includes("watch=true");
+    if (isWatch) api.stub.answer = answer;
+    (isWatch ? refusal : answer)(request, response);
+  };
+  const seen = notes();
+  await until("the second list", () => seen.filter((each) => each === "SYNCED").length === 2);
+  await until("the watch", () => api.watching === 1);
 });
 
 test("lists again when an unknown resource becomes known", async () => {
