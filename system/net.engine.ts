@@ -45,7 +45,7 @@ const PAUSE_MS = 100;
 const MOST_SILENT = 512;
 /** Milliseconds within which a client must send enough. */
 const SILENT_MS = 10_000;
-/** Maximum handshakes in progress, which need 45 KiB each; the oldest is closed for a new one. */
+/** Maximum handshakes in progress, which need 45 KiB each, except in a rush; the oldest is closed for a new one. */
 const MOST_HANDSHAKES = 256;
 /** Additional milliseconds for a child process to report its own timeout. */
 const CHILD_MS = 500;
@@ -580,7 +580,7 @@ export async function listenTls(
   taken: (connection: Connection) => void,
 ): Promise<TlsListener> {
   let identity = identityOf(pair);
-  const shaking = new Set<AbortController>();
+  const shaking = new Waiting<AbortController>(MOST_HANDSHAKES, (end) => end.abort());
   const shakeHands = async (socket: number, { signal }: AbortController) => {
     const connection = await attempted({ deadlineMs: handshakeMs, signal }, "handshake", (attempt) =>
       handshaken(socket, host.tlsAccept(socket, identity), attempt),
@@ -588,11 +588,7 @@ export async function listenTls(
     taken(connection);
   };
   const listener = await listening(at, firstRecord, (socket) => {
-    const [oldest] = shaking;
-    if (oldest !== undefined && shaking.size >= MOST_HANDSHAKES) {
-      shaking.delete(oldest);
-      oldest.abort();
-    }
+    shaking.makeRoom(shaking.size);
     const end = new AbortController();
     shaking.add(end);
     shakeHands(socket, end)

@@ -4,16 +4,14 @@ import { eventually } from "../../nri/runtime.testing";
 
 /** As many at once as one hostile client would open. */
 const SIZE = 64;
-/** Handshakes at a time: each takes a millisecond or two of a processor here and in the server. */
-const HANDSHAKES = 64;
 
 export interface CrowdOptions {
   /** Clients at any time. */
   readonly size?: number;
   /** Each resets its connection once it is there. */
   readonly isResetting?: boolean;
-  /** They finish a TLS handshake before they send anything. */
-  readonly isTls?: boolean;
+  /** They finish a TLS handshake before they send anything, and begin so many at a time. @default no TLS */
+  readonly handshakes?: number;
 }
 
 /** Clients that connect to a port, never finish a request, and connect again whenever they are thrown out. */
@@ -46,15 +44,15 @@ export class Crowd {
 
   private join(): void {
     if (this.isLeaving) return;
-    if (this.options.isTls) {
+    if (this.options.handshakes !== undefined) {
       this.queued++;
-      this.shakeHands();
+      this.shakeHands(this.options.handshakes);
     } else this.open(connect(this.port, "127.0.0.1"), "connect");
   }
 
   /** Opens connections of clients that wait for their turn. */
-  private shakeHands(): void {
-    while (this.queued > 0 && this.handshakes < HANDSHAKES && !this.isLeaving) {
+  private shakeHands(most: number): void {
+    while (this.queued > 0 && this.handshakes < most && !this.isLeaving) {
       this.queued--;
       this.handshakes++;
       const socket = connectTls({ port: this.port, host: "127.0.0.1", rejectUnauthorized: false });
@@ -62,7 +60,7 @@ export class Crowd {
       const done = () => {
         if (isShaking) this.handshakes--;
         isShaking = false;
-        this.shakeHands();
+        this.shakeHands(most);
       };
       socket.once("secureConnect", done);
       socket.once("close", done);
