@@ -60,11 +60,11 @@ const has =
   (error: unknown): error is ApiError =>
     statusOf(error) === status;
 
-/** The same request may succeed later: its token was just replaced, or the server is overloaded or starting. */
-export function isTemporary(error: unknown): boolean {
-  const status = statusOf(error) ?? 0;
-  return status === 401 || status === 429 || status >= 500;
-}
+/**
+ * Whether the same request may succeed later: the kubelet just replaced its token (401), or the server is overloaded or
+ * starting.
+ */
+export const isTemporary = (status: number): boolean => status === 401 || status === 429 || status >= 500;
 
 export const isForbidden = has(403);
 /** The object or its resource does not exist. */

@@ -3,7 +3,7 @@ import { isObject } from "../cni/json";
 import { type HttpStream, linesOf, type StreamLimits } from "../system/http/client";
 import { type BackoffPolicy, backoffMs } from "./backoff";
 import type { List } from "./client";
-import { ApiError, statusOf } from "./errors";
+import { ApiError, isTooManyRequests, statusOf } from "./errors";
 import { ListReader } from "./list-reader";
 import { type OpenStream, PAGE } from "./transport";
 import type { ObjectMeta } from "./types";
@@ -58,7 +58,6 @@ const OK = 200;
 const BAD_REQUEST = 400;
 const NOT_FOUND = 404;
 const GONE = 410;
-const TOO_MANY_REQUESTS = 429;
 const TIMEOUT = 504;
 /** List again: the resource version is too old or too new for the server or no version of it, or the resource no longer exists. */
 const LIST_AGAIN: readonly number[] = [BAD_REQUEST, NOT_FOUND, GONE, TIMEOUT];
@@ -189,10 +188,10 @@ class Watch<T extends Watchable> {
     if (line === "") return undefined;
     const event = JSON.parse(line) as WatchEvent<T>;
     if (event.type === "ERROR") {
-      const { code = 0 } = event.object;
+      const refusal = this.refusal("watch", event.object.code ?? 0, JSON.stringify(event.object));
       // Otherwise the same watch might end with the same error each time.
-      if (code !== TOO_MANY_REQUESTS) this.version = undefined;
-      throw this.refusal("watch", code, JSON.stringify(event.object));
+      if (!isTooManyRequests(refusal)) this.version = undefined;
+      throw refusal;
     }
     const { type, object } = event;
     this.version = object.metadata?.resourceVersion ?? this.version;

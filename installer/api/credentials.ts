@@ -1,5 +1,6 @@
 import { reasonOf } from "../../cni/errors";
 import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
+import { isTemporary } from "../../kubernetes/errors";
 import { readClaims, renewalTime, type TokenClaims } from "../../kubernetes/service-account-token";
 import type { Transport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
@@ -189,11 +190,8 @@ function tokenRequest(expirationSeconds: number, node?: string): object {
 /** The answer of an API server that cannot bind tokens to nodes. */
 const UNBINDABLE = [400, 422];
 
-/** The kubelet replaces the installer's token: a refused one (401) may be valid a moment later. */
-const PASSING = [401, 429];
-
 function outcomeOf(status: number, body: string): MintOutcome {
-  if (status >= 500 || PASSING.includes(status)) return { silent: `the API server answers ${status}` };
+  if (isTemporary(status)) return { silent: `the API server answers ${status}` };
   if (status !== 200 && status !== 201) return { refused: `the API server answers ${status}` };
   const { status: given } = JSON.parse(body) as { status?: { token?: string } };
   const claims = readClaims(given?.token ?? "", decoded);

@@ -172,7 +172,7 @@ export class PodEvents {
       const regarding = { apiVersion: "v1", kind: "Pod", namespace, name, uid };
       await this.recorder.record(regarding, { type, reason, action: "Redirecting", note }, suffix);
     } catch (error) {
-      if (!(error instanceof ApiError) || isTemporary(error)) throw error;
+      if (!(error instanceof ApiError) || isTemporary(error.status)) throw error;
       this.deps.log.warn(`Event ${reason} on pod ${namespace}/${name} was refused: ${error.status}`);
     }
   }
@@ -182,7 +182,7 @@ export class PodEvents {
     try {
       return (await this.client.get(resources.pods, { namespace, name })).metadata?.uid;
     } catch (error) {
-      if (!(error instanceof ApiError) || isTemporary(error)) throw error;
+      if (!(error instanceof ApiError) || isTemporary(error.status)) throw error;
       return undefined;
     }
   }
