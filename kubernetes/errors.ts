@@ -76,5 +76,8 @@ export const isAlreadyExists = (error: unknown): error is ApiError =>
 export const isConflict = (error: unknown): error is ApiError => has(409)(error) && error.reason !== "AlreadyExists";
 /** The resource version is too old to continue from. */
 export const isGone = has(410);
+/** The server has not reached the resource version; a proxy's 504 has no cause. */
+export const isTooLargeVersion = (error: unknown): error is ApiError =>
+  has(504)(error) && error.causes.includes("ResourceVersionTooLarge");
 /** Too many requests; for an eviction, a PodDisruptionBudget that does not allow it now. */
 export const isTooManyRequests = has(429);

@@ -3,7 +3,7 @@ import { isObject } from "../cni/json";
 import { type HttpStream, linesOf, type StreamLimits } from "../system/http/client";
 import { type BackoffPolicy, backoffMs } from "./backoff";
 import type { List } from "./client";
-import { ApiError, isTooManyRequests, statusOf } from "./errors";
+import { ApiError, isTooLargeVersion, isTooManyRequests, statusOf } from "./errors";
 import { ListReader } from "./list-reader";
 import { type OpenStream, PAGE } from "./transport";
 import type { ObjectMeta } from "./types";
@@ -58,9 +58,8 @@ const OK = 200;
 const BAD_REQUEST = 400;
 const NOT_FOUND = 404;
 const GONE = 410;
-const TIMEOUT = 504;
-/** List again: the resource version is too old or too new for the server or no version of it, or the resource no longer exists. */
-const LIST_AGAIN: readonly number[] = [BAD_REQUEST, NOT_FOUND, GONE, TIMEOUT];
+/** List again: the server cannot read the resource version or no longer has it, or the resource no longer exists. */
+const LIST_AGAIN: readonly number[] = [BAD_REQUEST, NOT_FOUND, GONE];
 
 type WatchEvent<T> =
   | { readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK"; readonly object: T }
@@ -108,9 +107,10 @@ class Watch<T extends Watchable> {
 
   private problemOf(error: unknown): Error {
     const status = statusOf(error) ?? 0;
-    // The server waited for that version without success, as after a restore of its database.
-    if (status === TIMEOUT && this.version === undefined) this.seen = undefined;
-    if (LIST_AGAIN.includes(status)) this.version = undefined;
+    const isTooNew = isTooLargeVersion(error);
+    // As after a restore of the server's database.
+    if ((isTooNew || status === BAD_REQUEST) && this.version === undefined) this.seen = undefined;
+    if (isTooNew || LIST_AGAIN.includes(status)) this.version = undefined;
     return error instanceof Error ? error : new Error(reasonOf(error));
   }
 
@@ -131,8 +131,7 @@ class Watch<T extends Watchable> {
     let version: string | undefined;
     do {
       const reader = new ListReader<T>();
-      // The server's cache ignores the limit and answers with all objects.
-      const path = this.path({ limit: String(PAGE), ...(next ? { continue: next } : this.notOlder()) });
+      const path = this.path(next ? { limit: String(PAGE), continue: next } : this.from());
       const limits = { connectMs: CONNECT_MS, deadlineMs: LIST_DEADLINE_MS, signal: this.deps.signal };
       for await (const part of await this.open("list", path, limits))
         for (const object of reader.read(part)) yield this.listed(object);
@@ -151,10 +150,15 @@ class Watch<T extends Watchable> {
     return { type: "LISTED", object };
   }
 
-  private notOlder(): Record<string, string> {
+  /**
+   * Where the first page is read from. Most servers answer from their cache only without a limit, which they ignore for
+   * any version (0), but not for one that is not older than another.
+   */
+  private from(): Record<string, string> {
     const { seen } = this;
-    if (seen === undefined) return {};
-    return { resourceVersion: seen, ...(seen === "0" ? {} : { resourceVersionMatch: "NotOlderThan" }) };
+    if (seen === undefined) return { limit: String(PAGE) };
+    if (seen === "0") return { limit: String(PAGE), resourceVersion: seen };
+    return { resourceVersion: seen, resourceVersionMatch: "NotOlderThan" };
   }
 
   /** Follows changes until the server ends the watch. */

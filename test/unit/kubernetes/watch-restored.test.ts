@@ -9,12 +9,17 @@ async function goneServer(): Promise<{ readonly address: ApiServer; close(): voi
   return { address: { host: "127.0.0.1", port: stub.port, ca: stub.ca, token: "t" }, close: () => stub.close() };
 }
 
-test("if the server's versions have gone back, a list reads from the database", async () => {
+const TOO_LARGE = { kind: "Status", reason: "Timeout", details: { causes: [{ reason: "ResourceVersionTooLarge" }] } };
+
+test.each([
+  ["have gone back", 504, TOO_LARGE],
+  ["are others", 400, { kind: "Status", reason: "BadRequest", message: "invalid resource version" }],
+])("if the server's versions %s, a list reads from the database", async (_, status, refusal) => {
   const stop = new AbortController();
   const asked: string[] = [];
   const answers = [
     { status: 200, body: JSON.stringify({ metadata: { resourceVersion: "900" }, items: [] }) },
-    { status: 504, body: '{"kind":"Status","reason":"Timeout","message":"Too large resource version: 900"}' },
+    { status, body: JSON.stringify(refusal) },
     { status: 200, body: JSON.stringify({ metadata: { resourceVersion: "7" }, items: [] }) },
   ];
   const server = await goneServer();
@@ -26,8 +31,8 @@ test("if the server's versions have gone back, a list reads from the database", 
     const query = new URL(path, "https://a").searchParams;
     if (query.has("watch")) return watching(path, limits);
     asked.push(query.get("resourceVersion") ?? "none");
-    const { status, body } = answers[asked.length - 1] ?? { status: 500, body: "" };
-    return { status, parts: parts(body) };
+    const answer = answers[asked.length - 1] ?? { status: 500, body: "" };
+    return { status: answer.status, parts: parts(answer.body) };
   };
   const deps = {
     open,

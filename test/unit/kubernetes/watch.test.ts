@@ -120,11 +120,15 @@ test.each([
   expect(seen.slice(seen.lastIndexOf("LISTING"))).toEqual(["LISTING", "LISTED b", "SYNCED"]);
   const lists = api.stub.requests.filter((path) => !path.includes("watch="));
   expect(lists.at(-1)).toMatch(/[?&]resourceVersion=\d+&resourceVersionMatch=NotOlderThan$/);
+  // With a limit, most API servers read such a list from their database.
+  expect(lists.at(-1)).not.toContain("limit=");
 });
+
+const tooLarge = { reason: "Timeout", details: { causes: [{ reason: "ResourceVersionTooLarge" }] } };
 
 test.each([
   ["an answer of 400", json(400, { message: "invalid resource version" })],
-  ["an answer of 504", json(504, { message: "Too large resource version" })],
+  ["an answer that its version is too new", json(504, tooLarge)],
   ["an ERROR event of 500", (_, response) => void response.end('{"type":"ERROR","object":{"code":500}}\n')],
 ] as readonly [string, Answer][])("lists again after %s to a watch", async (_, refusal) => {
   const { answer } = api.stub;
@@ -136,6 +140,21 @@ test.each([
   const seen = notes();
   await until("the second list", () => seen.filter((each) => each === "SYNCED").length === 2);
   await until("the watch", () => api.watching === 1);
+});
+
+test("does not list again after a proxy's 504 to a watch", async () => {
+  const seen = notes();
+  await until("the watch", () => api.watching === 1);
+  const { answer } = api.stub;
+  api.stub.answer = (request, response) => {
+    api.stub.answer = answer;
+    json(504, { message: "upstream request timeout" })(request, response);
+  };
+  api.cut();
+  api.put(meshedPod("a"));
+  await until("a", () => seen.includes("ADDED a"));
+  expect(problems.some((each) => each.includes("504"))).toBe(true);
+  expect(lists()).toBe(1);
 });
 
 test("lists again when an unknown resource becomes known", async () => {
