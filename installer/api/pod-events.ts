@@ -83,7 +83,7 @@ interface PodEventsDeps {
   readonly clock: Pick<Clock, "now" | "date" | "random">;
 }
 
-/** The kubelet retries a pod every few seconds: the same Event is not repeated for this long. */
+/** The kubelet retries a pod every few seconds: the same Event is not repeated for this long, nor kept longer. */
 const SAID_MS = 10 * 60_000;
 const MOST_WAITING = 100;
 const MOST_AT_ONCE = 10;
@@ -93,7 +93,7 @@ const FAILED: BackoffPolicy = { firstMs: 5_000, longestMs: 60_000 };
 
 /** Publishes Events about pods, each once in ten minutes, and few at a time. */
 export class PodEvents {
-  private readonly waiting = new Map<string, PodEvent>();
+  private readonly waiting = new Map<string, { readonly event: PodEvent; readonly at: number }>();
   private readonly said = new Map<string, number>();
   private readonly client: KubernetesClient;
   private readonly recorder: EventRecorder;
@@ -124,7 +124,7 @@ export class PodEvents {
     const event = eventOf(entry);
     if (event === undefined || this.waiting.size >= MOST_WAITING) return;
     const key = `${event.namespace}/${event.name} ${event.reason}`;
-    if (!this.said.has(key)) this.waiting.set(key, event);
+    if (!this.said.has(key) && !this.waiting.has(key)) this.waiting.set(key, { event, at: this.deps.clock.now() });
   }
 
   /** Publishes some of the queued Events; called every few seconds. */
@@ -145,23 +145,38 @@ export class PodEvents {
   }
 
   private forget(): void {
-    const now = this.deps.clock.now();
-    for (const [key, at] of this.said) if (now - at >= SAID_MS) this.said.delete(key);
+    const isOld = (at: number) => this.deps.clock.now() - at >= SAID_MS;
+    for (const [key, at] of this.said) if (isOld(at)) this.said.delete(key);
+    for (const [key, { event, at }] of this.waiting) {
+      if (!isOld(at)) continue;
+      this.waiting.delete(key);
+      this.deps.log.warn(`Event ${key} could not be published: ${event.note}`);
+    }
   }
 
+  /** @throws the last error if nothing was published */
   private async publishSome(): Promise<void> {
-    for (const [key, event] of [...this.waiting].slice(0, MOST_AT_ONCE)) {
+    // The API server may refuse the Events of one namespace, for example by a rate limit or a webhook.
+    const failing = new Set<string>();
+    let [tried, failure]: [number, unknown] = [0, undefined];
+    for (const [key, entry] of [...this.waiting]) {
+      const { event } = entry;
+      if (failing.has(event.namespace)) continue;
+      if (tried === MOST_AT_ONCE) break;
+      tried += 1;
       try {
         await this.publishOne(event);
-      } catch (error) {
-        // It does not hold up the others.
+        this.said.set(key, this.deps.clock.now());
         this.waiting.delete(key);
-        this.waiting.set(key, event);
-        throw error;
+      } catch (error) {
+        failure = error;
+        failing.add(event.namespace);
+        // Others are tried first.
+        this.waiting.delete(key);
+        this.waiting.set(key, entry);
       }
-      this.waiting.delete(key);
-      this.said.set(key, this.deps.clock.now());
     }
+    if (tried > 0 && tried === failing.size) throw failure;
   }
 
   /** Logs a refusal and does not retry it; throws if a later try may succeed, and the Event stays queued. */

@@ -147,15 +147,38 @@ test.each([
   expect(log).toEqual([expect.stringMatching(`^Events wait: .*: ${code}: `)]);
 });
 
-test("an Event that waits does not hold up others", async () => {
+test("Events of one namespace that are refused do not hold up others", async () => {
   const events = podEvents();
+  for (let pod = 0; pod < 50; pod++) events.take(failed(`limited/pod-${pod}`));
   for (const name of ["cart", "web"]) events.take(failed(`shop/${name}`));
   const { answer } = api;
-  api.answer = (request, response) => (request.url?.endsWith("/cart") ? json(500, {}) : answer)(request, response);
+  api.answer = (request, response) => (request.url?.includes("/limited/") ? json(429, {}) : answer)(request, response);
   await events.publish();
-  time += 5_000;
+  expect(posted.map(({ regarding }) => regarding)).toEqual([
+    expect.objectContaining({ name: "cart" }),
+    expect.objectContaining({ name: "web" }),
+  ]);
+  expect(api.requests.filter((path) => path.includes("/limited/"))).toHaveLength(1);
+  // Next is another Event of that namespace, since the first may be the only one that is refused.
   await events.publish();
-  expect(posted.map(({ regarding }) => regarding)).toEqual([expect.objectContaining({ name: "web" })]);
+  expect(api.requests.at(-1)).toContain("/limited/pods/pod-1");
+});
+
+test("an Event that is refused for ten minutes is dropped", async () => {
+  const events = podEvents();
+  const { answer } = api;
+  api.answer = json(429, {});
+  for (let pod = 0; pod < 100; pod++) events.take(failed(`limited/pod-${pod}`));
+  await events.publish();
+  time += 10 * 60_000;
+  api.answer = answer;
+  const asked = api.requests.length;
+  await events.publish();
+  expect(api.requests).toHaveLength(asked);
+  expect(log.at(-1)).toBe("Event limited/pod-0 LinkerdCNIRedirectFailed could not be published: EPERM");
+  events.take(failed("shop/cart"));
+  await events.publish();
+  expect(posted).toHaveLength(1);
 });
 
 const mended = (pod: string, at: number) => ({
