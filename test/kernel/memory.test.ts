@@ -3,7 +3,7 @@ import { copyFileSync, readdirSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
 import { outputs } from "../../build/paths";
-import { OperatorPath } from "../../cni/contract";
+import { Annotation, OperatorPath } from "../../cni/contract";
 import { ApiStub } from "../support/api-server";
 import { until } from "../support/controllers";
 import { failing, meshedPod, NODE, ownedBy, passed, running } from "../support/meshed-pod";
@@ -41,6 +41,29 @@ function denselyMade(index: number) {
   });
 }
 
+/** A namespace that the API server lists; about others it is silent. */
+const KNOWN = "shop";
+/** Reviews of 248 KB. Together they are less than may be in transit; their documents are more than the operator's memory. */
+const CROWDED = 60;
+const CROWD = Array.from({ length: 31_000 }, () => ({ a: 0 }));
+
+function reviewOf(namespace: string, pod: object): string {
+  return JSON.stringify({
+    apiVersion: "admission.k8s.io/v1",
+    kind: "AdmissionReview",
+    request: {
+      uid: namespace,
+      operation: "CREATE",
+      resource: { group: "", version: "v1", resource: "pods" },
+      namespace,
+      object: { kind: "Pod", apiVersion: "v1", ...pod },
+    },
+  });
+}
+
+/** A review of a pod with nearly as many parts as it may have. */
+const crowdedReview = (namespace: string): string => reviewOf(namespace, { spec: { crowd: CROWD } });
+
 jest.setTimeout(120_000);
 
 describe("memory of the image's programs, as the image runs them, with TLS, probes and metrics in use", () => {
@@ -52,9 +75,11 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
   beforeAll(async () => {
     await buildPrograms();
     api = await ApiStub.start((request, response) => {
+      if (request.url?.startsWith("/api/v1/namespaces/unknown-")) return;
       response.writeHead(200, { "content-type": "application/json" });
+      const items = request.url?.startsWith("/api/v1/namespaces?") ? [{ metadata: { name: KNOWN } }] : [];
       if (request.url?.includes("watch=")) response.flushHeaders();
-      else response.end(JSON.stringify({ metadata: { resourceVersion: "1" }, items: [] }));
+      else response.end(JSON.stringify({ metadata: { resourceVersion: "1" }, items }));
     });
     node = new TestNode({ "10-k.conflist": '{"name":"k","cniVersion":"1.0.0","plugins":[{"type":"bridge"}]}' });
     executable = join(node.root, "linkerd-cni");
@@ -137,39 +162,89 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     expect(await peakOf("repair", port, args)).toBeLessThanOrEqual(6 * 1024);
   });
 
-  test("a review of 7 MiB that is nested deep costs the operator at most 32 MiB, and is refused", async () => {
-    const [port, webhook] = [await freePort(), await freePort()];
-    const { flags, ca } = operatorFlags(node.accountDir, { health: port, webhook });
-    child = startProgram("multus", {
-      executable,
-      isSilent: true,
-      args: flags,
-      env: node.environment({
-        KUBERNETES_SERVICE_PORT: String(api.port),
-        POD_NAMESPACE: "linkerd-multus",
-        POD_NAME: "linkerd-multus-abcde",
-      }),
+  describe("the operator's webhook", () => {
+    let webhook: number;
+    let ca: string;
+
+    beforeEach(async () => {
+      const port = await freePort();
+      webhook = await freePort();
+      const operator = operatorFlags(node.accountDir, { health: port, webhook });
+      ca = operator.ca;
+      child = startProgram("multus", {
+        executable,
+        isSilent: true,
+        args: operator.flags,
+        env: environmentOf(node, api, port),
+      });
+      const isReady = async () => (await askAt(port)("readyz").catch(() => undefined))?.status === 200;
+      await until("it to be ready", isReady);
     });
-    const isReady = async () => (await askAt(port)("readyz").catch(() => undefined))?.status === 200;
-    await until("it to be ready", isReady);
+
     const peak = () => kilobytes(child?.pid, "VmHWM");
-    const before = peak();
-    const headers = { "content-type": "application/json" };
-    const status = await new Promise((resolve, reject) => {
-      const options = {
-        host: "127.0.0.1",
-        port: webhook,
-        ca: ca,
-        path: OperatorPath.webhook,
-        method: "POST",
-        headers,
-      };
-      const outgoing = request({ ...options, agent: false }, (response) => resolve(response.resume().statusCode));
-      outgoing.on("error", reject).end("[".repeat(7 * 1024 * 1024));
+
+    /**
+     * Sends a review, its last byte once told to.
+     * @returns when the others are sent; then the answer's status, or what kept it away
+     */
+    async function begin(body: string, end: Promise<unknown> = Promise.resolve()) {
+      const headers = { "content-type": "application/json", "content-length": body.length };
+      const to = { host: "127.0.0.1", port: webhook, ca, path: OperatorPath.webhook, method: "POST", agent: false };
+      const outgoing = request({ ...to, headers });
+      const status = new Promise<number | string>((resolve) => {
+        outgoing.on("response", (response) => resolve(response.resume().statusCode ?? 0));
+        outgoing.on("error", ({ message }) => resolve(message));
+      });
+      const sent = new Promise((resolve) => outgoing.write(body.slice(0, -1), resolve));
+      void end.then(() => outgoing.end(body.slice(-1)));
+      await Promise.race([sent, status]);
+      return { status };
+    }
+
+    const statusOf = async (body: string) => (await begin(body)).status;
+
+    test("a review of 7 MiB that is nested deep costs at most 32 MiB, and is refused", async () => {
+      const before = peak();
+      expect(await statusOf("[".repeat(7 * 1024 * 1024))).toBe(413);
+      process.stdout.write(`multus: peak ${before} kB, then ${peak()} kB\n`);
+      expect(peak() - before).toBeLessThanOrEqual(32 * 1024);
     });
-    expect(status).toBe(413);
-    process.stdout.write(`multus: peak ${before} kB, then ${peak()} kB\n`);
-    expect(peak() - before).toBeLessThanOrEqual(32 * 1024);
+
+    test("a networks annotation of 6 MiB costs at most 48 MiB, and is refused", async () => {
+      const before = peak();
+      const networks = `[${"{},".repeat(2 * 1024 * 1024)}{}]`;
+      const annotations = {
+        [Annotation.inject]: "enabled",
+        [Annotation.multus]: "enabled",
+        [Annotation.networks]: networks,
+      };
+      expect(await statusOf(reviewOf(KNOWN, { metadata: { annotations } }))).toBe(400);
+      process.stdout.write(`multus, large networks: peak ${before} kB, then ${peak()} kB\n`);
+      expect(peak() - before).toBeLessThanOrEqual(48 * 1024);
+    });
+
+    test.each([
+      // The API server is silent about these namespaces.
+      { namespaces: "unknown", prefix: "unknown-", status: 500 },
+      { namespaces: "known", prefix: KNOWN, status: 200 },
+    ])(`${CROWDED} crowded reviews of $namespaces namespaces that arrive at once cost at most 64 MiB`, async (each) => {
+      const { namespaces, prefix, status: expected } = each;
+      const before = peak();
+      let release: () => void = () => undefined;
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const crowded = Array.from({ length: CROWDED }, () => begin(crowdedReview(prefix), released));
+      const begun = await Promise.all(crowded);
+      release();
+      // Behind them, and while they wait.
+      expect(await statusOf(crowdedReview(KNOWN))).toBe(200);
+      const statuses = await Promise.all(begun.map(({ status }) => status));
+      expect(statuses).toEqual(statuses.map(() => expected));
+      expect(await statusOf(crowdedReview(KNOWN))).toBe(200);
+      process.stdout.write(`multus, ${CROWDED} crowded reviews, ${namespaces}: peak ${before} kB, then ${peak()} kB\n`);
+      expect(peak() - before).toBeLessThanOrEqual(64 * 1024);
+    });
   });
 
   // The API server's cache answers a list with all pods at once, however many are asked for.

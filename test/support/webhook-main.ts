@@ -3,7 +3,7 @@
  * connection's port, and then the log.
  */
 import type { TlsPair } from "../../controllers/multus/certificates/certificate";
-import { answerReview } from "../../controllers/multus/webhook/admission-review";
+import { answerReview, type Review } from "../../controllers/multus/webhook/admission-review";
 import { type ServerLimits, WebhookServer } from "../../controllers/multus/webhook/server";
 import { createLog } from "../../process/log";
 import { Registry } from "../../process/metrics";
@@ -35,7 +35,7 @@ async function namespace(name: string) {
 }
 
 function create(limits: Partial<ServerLimits>): WebhookServer {
-  const review = (document: unknown) => answerReview(document, { namespace, options, log });
+  const review = (review: Review) => answerReview(review, { namespace, options, log });
   return new WebhookServer({ port: 0, host: "127.0.0.1", review, log, registry, limits });
 }
 

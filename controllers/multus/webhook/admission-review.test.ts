@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { createLog } from "../../../process/log";
-import { answerReview } from "./admission-review";
+import { answerReview, parseReview } from "./admission-review";
 
 const MULTUS = "linkerd.io/multus";
 const INJECT = "linkerd.io/inject";
@@ -51,7 +51,7 @@ async function ask({ namespace = "shop", of = {}, pod, labels, spec = {}, reques
     options,
     log: createLog("trace", "plain", (line) => log.push(line)),
   };
-  const response = await answerReview(JSON.parse(JSON.stringify(review)), tools);
+  const response = await answerReview(parseReview(JSON.parse(JSON.stringify(review))), tools);
   expect(response).toMatchObject({ uid: review.request.uid, allowed: true });
   const { patch, patchType, warnings = [] } = response;
   expect(patchType).toBe(patch === undefined ? undefined : "JSONPatch");
@@ -264,13 +264,21 @@ test.each([
     review({ ...pods, object: { kind: "Pod", metadata: { annotations: { a: 1 } } } }),
     "request.object.metadata.annotations.a is not a string",
   ],
-])("%j is refused: %s", async (document, problem) => {
-  const tools = {
-    namespace: () => Promise.reject(new Error("not to be asked for")),
-    options,
-    log: createLog("trace", "plain", () => undefined),
-  };
-  await expect(answerReview(document, tools)).rejects.toThrow(problem);
+])("%j is refused: %s", (document, problem) => {
+  expect(() => parseReview(document)).toThrow(problem);
+});
+
+test("a pod's annotations count as far as Kubernetes allows them, and only those that decide", async () => {
+  const annotated = (name: string, length: number) =>
+    review({
+      ...pods,
+      namespace: "shop",
+      object: { kind: "Pod", metadata: { annotations: { [name]: "a".repeat(length) } } },
+    });
+  const most = 256 * 1024;
+  expect(parseReview(annotated(NETWORKS, most)).subject?.pod.metadata?.annotations?.[NETWORKS]).toHaveLength(most);
+  expect(() => parseReview(annotated(NETWORKS, most + 1024))).toThrow("are larger than 257 KiB");
+  expect(parseReview(annotated("other", 2 * most)).subject?.pod.metadata).toEqual({ annotations: {} });
 });
 
 test("for any pod and namespace, a second review adds nothing", async () => {

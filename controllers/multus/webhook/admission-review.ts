@@ -3,7 +3,14 @@ import { PROXY } from "../../../cni/pod";
 import { base64 } from "../../../host/base64";
 import type { Log } from "../../../process/log";
 import { utf8 } from "../../../system/bytes";
-import { type AnnotateOptions, annotatePod, type PodNamespace, type Verdict } from "./annotate";
+import {
+  type AnnotateOptions,
+  annotatePod,
+  type DecisiveFields,
+  decisiveFields,
+  type PodNamespace,
+  type Verdict,
+} from "./annotate";
 
 const API_VERSION = "admission.k8s.io/v1";
 const KIND = "AdmissionReview";
@@ -48,8 +55,29 @@ const POD = object({
   ),
   spec: z.nullish(object({ nodeName: z.nullish(text), containers, initContainers: containers })),
 });
-/** The used fields of a pod. */
-export type ReviewedPod = z.infer<typeof POD>;
+/** The checked fields of a pod. */
+type ReviewedPod = z.infer<typeof POD>;
+
+/** Kubernetes allows a pod 256 KiB of annotations; its names and the uid are small. */
+const MOST_KEPT_KIB = 257;
+
+/** What answering a review needs of its document, which takes much more memory. */
+export interface Review {
+  readonly uid: string;
+  /** Undefined if there is nothing to decide. */
+  readonly subject?: Subject | undefined;
+}
+
+/** A pod to decide about. */
+interface Subject {
+  readonly namespace: string;
+  /** Its name, or the beginning of the name that it will get. */
+  readonly name: string;
+  readonly operation: string;
+  readonly dryRun: boolean;
+  readonly hasProxyUser: boolean;
+  readonly pod: DecisiveFields;
+}
 
 /** @throws ReviewError that names the first invalid field */
 function parse<T extends z.ZodMiniType>(schema: T, value: unknown, at: string): z.infer<T> {
@@ -59,9 +87,6 @@ function parse<T extends z.ZodMiniType>(schema: T, value: unknown, at: string): 
   const path = [...(at === "" ? [] : [at]), ...(issue?.path ?? []).map(String)].join(".");
   throw new ReviewError(`${path || "the document"} ${issue?.message}`);
 }
-
-/** @throws ReviewError */
-const parseReview = (document: unknown): ReviewRequest => parse(REVIEW, document, "").request;
 
 /** The pod of a request. @throws ReviewError */
 const parsePod = ({ object }: ReviewRequest): ReviewedPod => parse(POD, object, "request.object");
@@ -88,46 +113,69 @@ function isOpen({ operation }: ReviewRequest, { metadata, spec }: ReviewedPod): 
   return operation === "CREATE" || (!spec?.nodeName && !metadata?.deletionTimestamp);
 }
 
-/** The pod to decide about; undefined if there is nothing to decide. @throws ReviewError */
-function subject(request: ReviewRequest): ReviewedPod | undefined {
-  const { resource, group } = request.resource;
-  if (resource !== "pods" || group) {
-    const name = [resource, group].filter(Boolean).join(".");
-    throw new ReviewError(`request.resource is ${name}: this webhook reviews pods`);
-  }
-  if (request.subResource || !["CREATE", "UPDATE"].includes(request.operation)) return undefined;
-  const pod = parsePod(request);
-  return isOpen(request, pod) ? pod : undefined;
-}
-
 /** Injectors run when a pod is created, so the proxy's user is fixed at an update. */
 function hasProxyUser({ operation }: ReviewRequest, { spec }: ReviewedPod): boolean {
   const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
   return operation === "UPDATE" && containers.some(({ name }) => name === PROXY);
 }
 
+/** @throws ReviewError */
+function subjectOf(request: ReviewRequest): Subject | undefined {
+  const { resource, group } = request.resource;
+  if (resource !== "pods" || group) {
+    const name = [resource, group].filter(Boolean).join(".");
+    throw new ReviewError(`request.resource is ${name}: this webhook reviews pods`);
+  }
+  const { operation, namespace, dryRun } = request;
+  if (request.subResource || !["CREATE", "UPDATE"].includes(operation)) return undefined;
+  const pod = parsePod(request);
+  if (!isOpen(request, pod)) return undefined;
+  if (!namespace) throw new ReviewError("request.namespace is empty");
+  const { name, generateName } = pod.metadata ?? {};
+  return {
+    namespace,
+    name: name || generateName || "",
+    operation,
+    dryRun: dryRun ?? false,
+    hasProxyUser: hasProxyUser(request, pod),
+    pod: decisiveFields(pod.metadata),
+  };
+}
+
+/** The characters that a review keeps. */
+function sizeOf({ uid, subject }: Review): number {
+  const texts = [uid, subject?.namespace, subject?.name, ...Object.values(subject?.pod.metadata?.annotations ?? {})];
+  return texts.reduce((sum, text = "") => sum + text.length, 0);
+}
+
+/** The review in an AdmissionReview's document, which it does not refer to. @throws ReviewError */
+export function parseReview(document: unknown): Review {
+  const { request } = parse(REVIEW, document, "");
+  const review = { uid: request.uid, subject: subjectOf(request) };
+  if (sizeOf(review) > MOST_KEPT_KIB * 1024) {
+    throw new ReviewError(`the names and annotations in request are larger than ${MOST_KEPT_KIB} KiB`);
+  }
+  return review;
+}
+
 const UNCHANGED: Verdict = { patch: [], warnings: [], notes: [] };
 
-async function judge(request: ReviewRequest, { namespace, options, log }: ReviewDeps): Promise<Verdict> {
-  const pod = subject(request);
-  if (pod === undefined) return UNCHANGED;
-  if (!request.namespace) throw new ReviewError("request.namespace is empty");
-  const place = await namespace(request.namespace);
-  const verdict = annotatePod(pod, place, { ...options, hasProxyUser: hasProxyUser(request, pod) });
-  const { operation, dryRun } = request;
-  const { name, generateName } = pod.metadata ?? {};
-  const about = { namespace: place.name, pod: name || generateName || "", operation, dryRun: dryRun ?? false };
+async function judge(subject: Subject | undefined, { namespace, options, log }: ReviewDeps): Promise<Verdict> {
+  if (subject === undefined) return UNCHANGED;
+  const { name, operation, dryRun, hasProxyUser, pod } = subject;
+  const place = await namespace(subject.namespace);
+  const verdict = annotatePod(pod, place, { ...options, hasProxyUser });
+  const about = { namespace: place.name, pod: name, operation, dryRun };
   for (const note of verdict.notes) log.warn(note, about);
   if (verdict.patch.length > 0) log.info("annotates a pod", about);
   return verdict;
 }
 
-/** Answers an AdmissionReview about a pod, without side effects. @throws ReviewError, and what `namespace` throws */
-export async function answerReview(document: unknown, deps: ReviewDeps): Promise<AdmissionResponse> {
-  const request = parseReview(document);
-  const { patch, warnings } = await judge(request, deps);
+/** Answers a review of a pod, without side effects. @throws what `namespace` throws */
+export async function answerReview({ uid, subject }: Review, deps: ReviewDeps): Promise<AdmissionResponse> {
+  const { patch, warnings } = await judge(subject, deps);
   return {
-    uid: request.uid,
+    uid,
     allowed: true,
     ...(warnings.length > 0 ? { warnings } : {}),
     ...(patch.length > 0 ? { patchType: "JSONPatch", patch: base64(utf8(JSON.stringify(patch))) } : {}),

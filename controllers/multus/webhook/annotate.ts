@@ -6,12 +6,37 @@ import { NetworksError, withNetwork } from "./networks";
 
 type Annotations = Readonly<Record<string, string>>;
 
+/** The annotations of a pod that decide. */
+const DECISIVE = [
+  Annotation.multus,
+  Annotation.inject,
+  Annotation.networks,
+  Annotation.proxyUid,
+  Annotation.mirror,
+] as const;
+type DecisiveName = (typeof DECISIVE)[number];
+type DecisiveAnnotations = Readonly<Partial<Record<DecisiveName, string>>>;
+
 /** The fields of a pod for the decision. */
-interface Pod {
-  readonly metadata?:
-    | { readonly annotations?: Annotations | null | undefined; readonly labels?: Annotations | null | undefined }
-    | null
-    | undefined;
+export interface DecisiveFields {
+  readonly metadata?: { readonly annotations?: DecisiveAnnotations | undefined } | undefined;
+  readonly isControlPlane: boolean;
+}
+
+interface Metadata {
+  readonly annotations?: Annotations | null | undefined;
+  readonly labels?: Annotations | null | undefined;
+}
+
+/** Copies what decides from a pod's metadata. */
+export function decisiveFields(metadata: Metadata | null | undefined): DecisiveFields {
+  const { annotations, labels } = metadata ?? {};
+  const present = DECISIVE.filter((name) => annotations?.[name] !== undefined);
+  const kept = annotations ? Object.fromEntries(present.map((name) => [name, annotations[name]])) : undefined;
+  return {
+    metadata: metadata ? { annotations: kept } : undefined,
+    isControlPlane: isControlPlane({ labels: labels ?? {} }),
+  };
 }
 
 /** The namespace of the pod. */
@@ -76,21 +101,20 @@ class Annotator {
   readonly added: Record<string, string> = {};
   readonly warnings: string[] = [];
   readonly notes: string[] = [];
-  private readonly own: Annotations;
+  private readonly own: DecisiveAnnotations;
   private readonly isControlPlane: boolean;
 
   constructor(
-    pod: Pod,
+    pod: DecisiveFields,
     private readonly namespace: PodNamespace,
     private readonly options: AnnotateOptions,
   ) {
     this.own = pod.metadata?.annotations ?? {};
-    const labels = pod.metadata?.labels ?? {};
-    this.isControlPlane = namespace.name === options.linkerdNamespace && isControlPlane({ labels });
+    this.isControlPlane = namespace.name === options.linkerdNamespace && pod.isControlPlane;
   }
 
   run(): void {
-    for (const name of [Annotation.multus, Annotation.inject]) this.inherit(name);
+    for (const name of [Annotation.multus, Annotation.inject] as const) this.inherit(name);
     const isMeshed = this.value(Annotation.multus) === ENABLED && INJECTED.includes(this.value(Annotation.inject));
     if (!isMeshed && !this.isControlPlane) return;
     this.attach();
@@ -98,11 +122,11 @@ class Annotator {
   }
 
   /** An empty value counts as absent. */
-  private value(name: string): string {
+  private value(name: DecisiveName): string {
     return this.added[name] ?? this.own[name] ?? "";
   }
 
-  private inherit(name: string): void {
+  private inherit(name: DecisiveName): void {
     const inherited = this.namespace.annotations[name];
     if (this.value(name) === "" && inherited) this.added[name] = inherited;
   }
@@ -140,7 +164,7 @@ class Annotator {
 }
 
 /** The smallest patch that adds annotations. */
-function additions(pod: Pod, added: Annotations): JsonPatch {
+function additions(pod: DecisiveFields, added: Annotations): JsonPatch {
   if (Object.keys(added).length === 0) return [];
   if (!pod.metadata) return [{ op: "add", path: "/metadata", value: { annotations: added } }];
   const path = "/metadata/annotations";
@@ -149,7 +173,7 @@ function additions(pod: Pod, added: Annotations): JsonPatch {
 }
 
 /** Decides which annotations to add to a pod that has not started yet. No I/O. */
-export function annotatePod(pod: Pod, namespace: PodNamespace, options: AnnotateOptions): Verdict {
+export function annotatePod(pod: DecisiveFields, namespace: PodNamespace, options: AnnotateOptions): Verdict {
   const annotator = new Annotator(pod, namespace, options);
   // A static pod has no injected proxy, whatever its mirror says.
   if (pod.metadata?.annotations?.[Annotation.mirror] === undefined) annotator.run();

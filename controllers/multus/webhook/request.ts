@@ -1,5 +1,6 @@
 import { OperatorPath } from "../../../cni/contract";
 import { HttpError, type ServerRequest, type ServerResponse } from "../../../system/http/server";
+import { parseReview, type Review } from "./admission-review";
 import { jsonExcess } from "./json-excess";
 
 const REASONS: Readonly<Record<number, string>> = {
@@ -22,38 +23,6 @@ export function refusal({ headers, message, status: code }: HttpError): ServerRe
 
 /** The API server accepts objects of 3 MiB; the review of an update contains two, and data of the request. */
 const LARGEST_BODY = 7 * 1024 * 1024;
-/** Reviews larger than a pod's maximum annotations are few, and only this many of them are answered at once. */
-const LARGE_BODY = 256 * 1024;
-const MOST_REVIEWS = 512;
-const MOST_LARGE_REVIEWS = 4;
-
-/** The API server retries after an answer with `Retry-After`; eventually the failure policy decides. */
-const tooMany = (what: string) => new HttpError(503, `too many ${what} at once: ask again`, { "retry-after": "1" });
-
-/** Limits the number of concurrent reviews, and of large ones among them. */
-export class ReviewLimit {
-  private reviews = 0;
-  private large = 0;
-
-  /**
-   * Runs one review, which has arrived completely: slow clients must not occupy the places of others.
-   * @param bytes its size
-   * @throws HttpError if too many reviews are running; what `review` throws
-   */
-  async run<T>(bytes: number, review: () => Promise<T>): Promise<T> {
-    const large = bytes > LARGE_BODY ? 1 : 0;
-    if (this.reviews >= MOST_REVIEWS) throw tooMany("reviews");
-    if (this.large + large > MOST_LARGE_REVIEWS) throw tooMany("large reviews");
-    this.reviews += 1;
-    this.large += large;
-    try {
-      return await review();
-    } finally {
-      this.reviews -= 1;
-      this.large -= large;
-    }
-  }
-}
 
 /** @throws HttpError if it is not a request for a review */
 function checkHead({ headers, method, target }: ServerRequest): void {
@@ -74,13 +43,6 @@ function checkHead({ headers, method, target }: ServerRequest): void {
 
 const decoder = new TextDecoder();
 
-/** A review's document, not checked yet. */
-interface Document {
-  readonly value: unknown;
-  /** Its size as text. */
-  readonly bytes: number;
-}
-
 /** The body as text. Its bytes are released before the text is parsed. */
 async function readText(request: ServerRequest, deadlineMs: number): Promise<string> {
   const bytes = await request.body({ deadlineMs, what: "review", most: LARGEST_BODY });
@@ -89,13 +51,21 @@ async function readText(request: ServerRequest, deadlineMs: number): Promise<str
   return decoder.decode(bytes);
 }
 
-/** The document of a request. @throws HttpError */
-export async function readDocument(request: ServerRequest, deadlineMs: number): Promise<Document> {
-  checkHead(request);
-  const text = await readText(request, deadlineMs);
+/** @throws HttpError */
+function parseJson(text: string): unknown {
   try {
-    return { value: JSON.parse(text), bytes: text.length };
+    return JSON.parse(text);
   } catch (error) {
     throw new HttpError(400, `the review is not JSON: ${(error as Error).message}`);
   }
+}
+
+/**
+ * The review of a request. A document takes many times the memory of its text, so there is never more than one:
+ * what answering needs is taken from it at once. @throws HttpError, ReviewError
+ */
+export async function readReview(request: ServerRequest, deadlineMs: number): Promise<Review> {
+  checkHead(request);
+  const text = await readText(request, deadlineMs);
+  return parseReview(parseJson(text));
 }

@@ -3,8 +3,8 @@ import type { Log } from "../../../process/log";
 import type { Registry } from "../../../process/metrics";
 import { HttpError, HttpServer, type ServerRequest, type ServerResponse } from "../../../system/http/server";
 import { listenTls, type TlsListener, type TlsPair } from "../../../system/net";
-import { type AdmissionResponse, ReviewError, reviewOf } from "./admission-review";
-import { ReviewLimit, readDocument, refusal } from "./request";
+import { type AdmissionResponse, type Review, ReviewError, reviewOf } from "./admission-review";
+import { readReview, refusal } from "./request";
 
 /** Timeouts for clients, in milliseconds. */
 export interface ServerLimits {
@@ -26,8 +26,8 @@ export interface WebhookServerOptions {
   readonly port: number;
   /** @default every address */
   readonly host?: string;
-  /** Answers an AdmissionReview. @throws ReviewError if it is not one */
-  readonly review: (document: unknown) => Promise<AdmissionResponse>;
+  /** Answers an AdmissionReview. */
+  readonly review: (review: Review) => Promise<AdmissionResponse>;
   readonly log: Log;
   readonly registry: Registry;
   readonly limits?: Partial<ServerLimits>;
@@ -65,7 +65,6 @@ export class WebhookServer {
   private readonly limits: ServerLimits;
   private readonly http: HttpServer;
   private readonly metrics: ReturnType<typeof createMetrics>;
-  private readonly limit = new ReviewLimit();
   private listener: TlsListener | undefined;
 
   constructor(private readonly options: WebhookServerOptions) {
@@ -119,8 +118,7 @@ export class WebhookServer {
   private async answer(request: ServerRequest): Promise<ServerResponse> {
     const start = performance.now();
     try {
-      const document = await readDocument(request, this.limits.bodyMs);
-      const answer = await this.limit.run(document.bytes, () => this.options.review(document.value));
+      const answer = await this.options.review(await readReview(request, this.limits.bodyMs));
       this.metrics.requests.inc({ result: answer.patch === undefined ? "unchanged" : "patched" });
       return { status: 200, headers: { "content-type": "application/json" }, body: JSON.stringify(reviewOf(answer)) };
     } catch (error) {

@@ -1,6 +1,5 @@
 import type { KubernetesClient } from "../../../kubernetes/client";
 import type { InformerDeps } from "../../../kubernetes/informer";
-import { resources } from "../../../kubernetes/resources";
 import type { Store } from "../../../kubernetes/store";
 import type { NamespaceObject } from "../../../kubernetes/types";
 import type { Registry } from "../../../process/metrics";
@@ -8,10 +7,10 @@ import type { ServingCertificate, TlsPair } from "../certificates/certificate";
 import { MountedCertificate } from "../certificates/mounted";
 import { CertificateRotator } from "../certificates/rotator";
 import { ServedCertificate } from "../certificates/served";
-import { type Namespace, namespaceOf } from "../namespace";
+import type { Namespace } from "../namespace";
 import type { Settings } from "../settings";
 import { answerReview } from "./admission-review";
-import type { PodNamespace } from "./annotate";
+import { NamespaceLookup } from "./namespace-lookup";
 import { WebhookServer } from "./server";
 
 interface WebhookDeps extends InformerDeps {
@@ -21,8 +20,6 @@ interface WebhookDeps extends InformerDeps {
   readonly registry: Registry;
 }
 
-/** Less than the API server's timeout for a review. */
-const NAMESPACE_DEADLINE_MS = 4_000;
 /** Time until clients no longer reach this pod after it reports that it is stopping. */
 const DRAIN_MS = 5_000;
 
@@ -34,10 +31,11 @@ export class Webhook {
 
   constructor(private readonly deps: WebhookDeps) {
     const { settings, log, registry } = deps;
-    const namespace = (name: string) => this.namespace(name);
+    const lookup = new NamespaceLookup(deps);
+    const namespace = (name: string) => lookup.find(name);
     this.server = new WebhookServer({
       port: settings.webhook.port,
-      review: (document) => answerReview(document, { namespace, options: settings, log }),
+      review: (review) => answerReview(review, { namespace, options: settings, log }),
       log,
       registry,
     });
@@ -97,14 +95,5 @@ export class Webhook {
     } catch (error) {
       this.failed(error);
     }
-  }
-
-  /** The watch may not have reported a new namespace yet. */
-  private async namespace(name: string): Promise<PodNamespace> {
-    const { client, namespaces } = this.deps;
-    const known = namespaces.get(name);
-    if (known !== undefined) return known;
-    const found = await client.find(resources.namespaces, { name }, { deadlineMs: NAMESPACE_DEADLINE_MS });
-    return found === undefined ? { name, annotations: {} } : namespaceOf(found);
   }
 }
