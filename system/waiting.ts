@@ -20,10 +20,6 @@ export class Waiting<T> {
     return this.since.size;
   }
 
-  has(each: T): boolean {
-    return this.since.has(each);
-  }
-
   add(each: T): void {
     this.since.delete(each);
     this.since.set(each, performance.now());

@@ -169,6 +169,36 @@ test("a body that does not come to its end makes room like a silent connection",
   clock.mockRestore();
 });
 
+/** A client that has the beginning of an answer and does not read on. */
+async function mute(): Promise<Socket> {
+  const socket = await client();
+  socket.write(`GET /large HTTP/1.1\r\n${LAST}`);
+  await once(socket, "readable");
+  return socket;
+}
+
+const LARGE = 32 * 1024 * 1024;
+const large: Partial<HttpServerOptions> = {
+  answer: async ({ target }) => ({ status: 200, body: target === "/large" ? "x".repeat(LARGE) : target }),
+};
+
+test("a client that does not read its answer makes room like a silent one", async () => {
+  await start({ ...large, connections: 2 });
+  const [first] = [await mute(), await mute()];
+  const clock = jest.spyOn(performance, "now").mockReturnValue(performance.now() + 60_000);
+  for (let round = 0; round < 50; round++) expect(await ask(`GET /a HTTP/1.1\r\n${LAST}`)).toContain("/a");
+  expect((await rest(first)).length).toBeLessThan(LARGE);
+  clock.mockRestore();
+});
+
+test("a server that is closed finishes the answer that a client still reads", async () => {
+  await start(large);
+  const reading = await mute();
+  const closed = server.close(60_000);
+  expect((await rest(reading)).length).toBeGreaterThan(LARGE);
+  await closed;
+});
+
 test("the body that began first makes room for the bytes of others, and whole ones take none", async () => {
   await start({ bodyBytes: 13 });
   const begun: Socket[] = [];

@@ -59,8 +59,8 @@ export interface HttpServerOptions {
   /** Answers a request; an error becomes a 500. */
   readonly answer: (request: ServerRequest) => Promise<ServerResponse>;
   /**
-   * Maximum connections, except in a rush. The connection that has waited longest for a request or for its body is
-   * closed for a new one.
+   * Maximum connections, except in a rush. The connection that has waited longest for its client is closed for a new
+   * one.
    */
   readonly connections: number;
   /** Maximum bytes of bodies in transit. The connection of the body that began first is closed for more. @default no limit */
@@ -101,8 +101,8 @@ const decode: Decode = (bytes) => decoder.decode(bytes);
 
 /** What a session reports to its server. */
 interface Progress {
-  /** It waits for a request. */
-  readonly idle: () => void;
+  /** It waits for a request, or for the client to accept an answer. */
+  readonly waits: () => void;
   /** It waits for the rest of a body, of which so many more bytes have arrived. */
   readonly receiving: (bytes: number) => void;
   /** It has what it waited for, or gave up. */
@@ -111,6 +111,8 @@ interface Progress {
 
 /** A connection of a client, with consecutive requests. */
 class Session {
+  /** No request has begun. */
+  isIdle = false;
   private readonly reader: MessageReader;
   private keeps = false;
   private expects = false;
@@ -133,9 +135,12 @@ class Session {
   async run(): Promise<void> {
     try {
       do {
-        this.progress.idle();
+        this.isIdle = true;
+        this.progress.waits();
         const head = await this.next();
         if (head === undefined) break;
+        this.isIdle = false;
+        this.progress.busy();
         await this.reply(head);
       } while (this.keeps);
     } catch {
@@ -152,10 +157,7 @@ class Session {
       for (;;) {
         this.reader.skipEmptyLines();
         const head = this.head();
-        if (head !== undefined) {
-          this.progress.busy();
-          return head;
-        }
+        if (head !== undefined) return head;
         const bytes = await this.connection.read();
         if (bytes === undefined) return undefined;
         this.reader.receive(bytes);
@@ -264,6 +266,7 @@ class Session {
   private async send(response: ServerResponse, isHead: boolean): Promise<void> {
     const bytes = responseBytes(response, { keeps: this.keeps, isHead });
     const timer = setTimeout(() => this.close(), this.options.sendMs ?? SEND_MS);
+    this.progress.waits();
     try {
       await this.connection.write(bytes);
     } finally {
@@ -310,7 +313,7 @@ export const wholeHead =
 /** Answers requests on given connections. */
 export class HttpServer {
   private readonly sessions = new Set<Session>();
-  /** Connections that wait for a request or its body. */
+  /** Connections that wait for their client. */
   private readonly waiting: Waiting<Session>;
   /** Those that wait for a body, in order of its beginning, with its bytes so far. */
   private readonly receiving = new Map<Session, number>();
@@ -330,9 +333,9 @@ export class HttpServer {
       return;
     }
     const session: Session = new Session(connection, this.options, () => this.isDraining, {
-      idle: () => {
+      waits: () => {
         this.waiting.add(session);
-        if (this.isClosed) session.close();
+        if (this.isClosed && session.isIdle) session.close();
       },
       receiving: (bytes) => this.receive(session, bytes),
       busy: () => this.settle(session),
@@ -376,8 +379,7 @@ export class HttpServer {
     this.isDraining = true;
     this.isClosed = true;
     for (const session of [...this.sessions]) {
-      const isIdle = this.waiting.has(session) && !this.receiving.has(session);
-      if (isIdle || graceMs === 0) session.close();
+      if (session.isIdle || graceMs === 0) session.close();
     }
     if (this.sessions.size === 0) return;
     const timer = setTimeout(() => {

@@ -1,4 +1,5 @@
 import { OperatorPath } from "../../../cni/contract";
+import { quoted, shortened } from "../../../cni/errors";
 import { HttpError, type ServerRequest, type ServerResponse } from "../../../system/http/server";
 import { parseReview, type Review } from "./admission-review";
 import { jsonExcess } from "./json-excess";
@@ -26,19 +27,19 @@ const LARGEST_BODY = 7 * 1024 * 1024;
 
 /** @throws HttpError if it is not a request for a review */
 function checkHead({ headers, method, target }: ServerRequest): void {
-  const path = target.split("?")[0];
+  const [path = ""] = target.split("?");
   if (path !== OperatorPath.webhook) {
-    throw new HttpError(404, `${path} does not exist: send reviews to ${OperatorPath.webhook}`);
+    throw new HttpError(404, `${shortened(path)} does not exist: send reviews to ${OperatorPath.webhook}`);
   }
   if (method !== "POST")
-    throw new HttpError(405, `${method} is not allowed: send a review with POST`, { allow: "POST" });
+    throw new HttpError(405, `${shortened(method)} is not allowed: send a review with POST`, { allow: "POST" });
   const type = headers.get("content-type") ?? "";
   if (type.split(";")[0]?.trim().toLowerCase() !== "application/json") {
-    throw new HttpError(415, `content-type ${JSON.stringify(type)} is not application/json`);
+    throw new HttpError(415, `content-type ${quoted(type)} is not application/json`);
   }
   const encoding = headers.get("content-encoding") ?? "identity";
   if (encoding !== "identity")
-    throw new HttpError(415, `content-encoding ${encoding} is not understood: send plain JSON`);
+    throw new HttpError(415, `content-encoding ${quoted(encoding)} is not understood: send plain JSON`);
 }
 
 const decoder = new TextDecoder();

@@ -80,7 +80,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
       "404: /mutate does not exist: send reviews to /annotate-multus-v1-pod",
       "405: GET is not allowed: send a review with POST",
       '415: content-type "text/plain" is not application/json',
-      "415: content-encoding gzip is not understood: send plain JSON",
+      `415: content-encoding "gzip" is not understood: send plain JSON`,
       "400: the review is not JSON: …",
       "400: the review is not JSON: …",
       "400: the document is not an object",
