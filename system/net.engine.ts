@@ -1,4 +1,5 @@
 /** Connections by the C host; net.ts has the same by Node's modules, with documentation. */
+import { quoted } from "../cni/errors";
 import { parseAddress } from "../cni/subnets";
 import { checked, Errno, SystemError } from "../host/errno";
 import { knownAddresses, resolvedAddresses, systemAuthorities } from "../host/names";
@@ -223,8 +224,12 @@ async function addressesOf(name: string, { left, signal }: Attempt): Promise<rea
   }
 }
 
-/** The bytes of an address; empty for an invalid one, which the kernel then refuses. */
-const bytesOf = (address: string) => Uint8Array.from(parseAddress(address) ?? []);
+/** The bytes of addresses. What looks like one may be invalid, in /etc/hosts too. @throws NetError if none is valid */
+function bytesOf(addresses: readonly string[]): readonly [Uint8Array, ...Uint8Array[]] {
+  const [first, ...others] = addresses.map(parseAddress).flatMap((bytes) => (bytes ? [Uint8Array.from(bytes)] : []));
+  if (first === undefined) throw new NetError(`${quoted(addresses.join(", "))} is not an IP address`, "resolve");
+  return [first, ...others];
+}
 
 /** A socket connected to one address. @throws SystemError */
 async function connected(address: Uint8Array, port: number, signal: AbortSignal): Promise<number> {
@@ -285,7 +290,7 @@ function failure(problem: TlsFailure, attempt: Attempt): NetError {
 
 async function connectSocket({ host: name, port }: TcpTarget, attempt: Attempt): Promise<number> {
   attempt.kind = "resolve";
-  const addresses = (await addressesOf(name, attempt)).slice(0, MOST_ADDRESSES).map(bytesOf);
+  const addresses = bytesOf(await addressesOf(name, attempt)).slice(0, MOST_ADDRESSES);
   attempt.kind = "connect";
   try {
     return await dialled(addresses, port, attempt.signal);
@@ -393,8 +398,8 @@ async function acceptAll(
 async function listenSocket({ host: name, port }: ListenAddress): Promise<number> {
   if (name === undefined) return listenOn(host, port);
   const options = { deadlineMs: LOOKUP_MS };
-  const [text = ""] = await attempted(options, "resolve", (attempt) => addressesOf(name, attempt));
-  return listenOn(host, port, bytesOf(text));
+  const [address] = bytesOf(await attempted(options, "resolve", (attempt) => addressesOf(name, attempt)));
+  return listenOn(host, port, address);
 }
 
 /** Accepts the connections of a socket. @returns a function that stops this */

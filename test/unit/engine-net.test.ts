@@ -385,6 +385,14 @@ describe("a server", () => {
     expect(await tell("state")).toEqual(expect.anything());
   });
 
+  it.each(["127.0.0.256", "127.0.0.01", "::1%lo"])("takes the invalid address %s for no other one", async (host) => {
+    const { port } = await serving(null);
+    const refused = { kind: "resolve", message: `"${host}" is not an IP address` };
+    for (const plain of [true, false])
+      expect(await connected({ target: target(port, { host }), plain })).toEqual([refused]);
+    expect(await start(["listenFails", JSON.stringify({ host, port: 0 })]).line()).toEqual(refused);
+  });
+
   it("accepts no connections once it is closed, and a port in use is an error", async () => {
     const { port, tell } = await serving(null);
     const at = JSON.stringify({ host: "127.0.0.1", port });
