@@ -202,7 +202,12 @@ test("Flannel, from a .conf to a .conflist of the same stem, gets both back", as
 function readAgain(): FSWatcher {
   return watch(node.netDir, () => {
     for (const entry of readdirSync(node.netDir, { withFileTypes: true })) {
-      if (entry.isDirectory()) readdirSync(join(node.netDir, entry.name));
+      if (!entry.isDirectory()) continue;
+      try {
+        readdirSync(join(node.netDir, entry.name));
+      } catch {
+        // It has just been removed.
+      }
     }
   });
 }
