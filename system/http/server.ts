@@ -244,11 +244,13 @@ class Session {
   private async gather({ most }: Reading, what: string, signal: AbortSignal): Promise<Uint8Array> {
     const tooLarge = () => new HttpError(413, `the ${what} is larger than ${most} bytes`);
     if (this.reader.announced > most) throw tooLarge();
+    this.progress.receiving(0);
     if (this.expects && !this.reader.isWhole) {
       await this.connection.write(encoder.encode("HTTP/1.1 100 Continue\r\n\r\n"));
+      signal.throwIfAborted();
     }
     const gathered = new Gathered();
-    for (this.progress.receiving(0); ; ) {
+    for (;;) {
       for (let part = this.reader.part(); part !== undefined; part = this.reader.part()) {
         if (gathered.size + part.length > most) throw tooLarge();
         this.progress.receiving(part.length);

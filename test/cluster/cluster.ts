@@ -99,9 +99,10 @@ async function start(progress: Progress, built: string | undefined, signal: Abor
 /** Starts a daemon and waits until it is of use. */
 export async function startDaemon(machine: Machine, daemon: Daemon): Promise<void> {
   await machine.daemon(daemon.name, daemon.command);
-  if (daemon.ready === undefined) return;
+  const { ready } = daemon;
+  if (ready === undefined) return;
   for (const end = Date.now() + 60_000; Date.now() < end; await sleep(100)) {
-    const works = await machine.run(daemon.ready).then(
+    const works = await (typeof ready === "function" ? ready(machine) : machine.run(ready)).then(
       () => true,
       () => false,
     );

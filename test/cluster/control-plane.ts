@@ -1,12 +1,13 @@
 import { API_PORT, NODE, POD_NETWORK, SERVICE_NETWORK } from "./addresses";
 import { credentials, kubeconfig } from "./certificates";
+import type { Machine } from "./machine";
 
 /** A long-running program of the cluster. */
 export interface Daemon {
   readonly name: string;
   readonly command: readonly string[];
-  /** Command that succeeds once the daemon is of use. */
-  readonly ready?: readonly string[];
+  /** Command or call that succeeds once the daemon is of use. */
+  readonly ready?: readonly string[] | ((machine: Machine) => Promise<unknown>);
 }
 
 type Flags = Readonly<Record<string, string | number | boolean>>;

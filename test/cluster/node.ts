@@ -5,6 +5,7 @@ import { BUILT_CONTAINERDS, type BuiltContainerd } from "./binaries";
 import { kubeconfig } from "./certificates";
 import { CGROUP } from "./cgroups";
 import type { Daemon } from "./control-plane";
+import { ContainerRuntime } from "./cri";
 import { PAUSE } from "./images";
 import { onDisk, paths } from "./paths";
 import { CNI_PLUGINS } from "./requirements";
@@ -126,7 +127,11 @@ export const CONTAINERD_VERSIONS: readonly ContainerdVersion[] = ["1", ...BUILT_
 export const containerd: Daemon = {
   name: "containerd",
   command: ["containerd", "--config", CONTAINERD_CONFIG],
-  ready: ["ctr", "version"],
+  // The kubelet ends if it finds no CRI, which containerd serves some time after its own interface.
+  async ready(machine) {
+    const runtime = new ContainerRuntime(machine.outside(RUNTIME_SOCKET));
+    await runtime.version().finally(() => runtime.close());
+  },
 };
 
 export const kubelet: Daemon = {
