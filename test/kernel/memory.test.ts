@@ -4,6 +4,7 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { outputs } from "../../build/paths";
 import { Annotation, OperatorPath } from "../../cni/contract";
+import { reviewOf } from "../support/admission-review";
 import { ApiStub } from "../support/api-server";
 import { until } from "../support/controllers";
 import { failing, meshedPod, NODE, ownedBy, passed, running } from "../support/meshed-pod";
@@ -46,20 +47,6 @@ const KNOWN = "shop";
 /** Reviews of 248 KB. Together they are less than may be in transit; their documents are more than the operator's memory. */
 const CROWDED = 60;
 const CROWD = Array.from({ length: 31_000 }, () => ({ a: 0 }));
-
-function reviewOf(namespace: string, pod: object): string {
-  return JSON.stringify({
-    apiVersion: "admission.k8s.io/v1",
-    kind: "AdmissionReview",
-    request: {
-      uid: namespace,
-      operation: "CREATE",
-      resource: { group: "", version: "v1", resource: "pods" },
-      namespace,
-      object: { kind: "Pod", apiVersion: "v1", ...pod },
-    },
-  });
-}
 
 /** A review of a pod with nearly as many parts as it may have. */
 const crowdedReview = (namespace: string): string => reviewOf(namespace, { spec: { crowd: CROWD } });

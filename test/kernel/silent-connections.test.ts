@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Annotation, NetworkDefinition, OperatorPath } from "../../cni/contract";
 import { eventually } from "../../nri/runtime.testing";
+import { reviewOf } from "../support/admission-review";
 import { ApiStub } from "../support/api-server";
 import { bundleCrowd, CrowdProcess } from "../support/crowd-process";
 import { freePort } from "../support/ports";
@@ -70,22 +71,10 @@ const BODY_FLOODS: readonly Flood[] = [
   },
 ];
 
-const REVIEW = JSON.stringify({
-  apiVersion: "admission.k8s.io/v1",
-  kind: "AdmissionReview",
-  request: {
-    uid: "1",
-    operation: "CREATE",
-    resource: { group: "", version: "v1", resource: "pods" },
-    namespace: "shop",
-    object: {
-      kind: "Pod",
-      apiVersion: "v1",
-      metadata: {
-        generateName: "cart-",
-        annotations: { [Annotation.inject]: "enabled", [Annotation.multus]: "enabled" },
-      },
-    },
+const REVIEW = reviewOf("shop", {
+  metadata: {
+    generateName: "cart-",
+    annotations: { [Annotation.inject]: "enabled", [Annotation.multus]: "enabled" },
   },
 });
 
