@@ -63,7 +63,11 @@ Label its namespace, for Pod Security and so that Linkerd's webhooks do not dela
   ${labelNamespace("{{ .Release.Namespace }}", NAMESPACE_LABELS)}
 
 Install Linkerd with \`linkerd install --linkerd-cni-enabled\`. Pods that are already meshed keep their redirect until they are replaced.
-${ignoredNotes.join("")}`;
+${ignoredNotes.join("")}{{- if eq (toString (.Values.repairController).deleteUnvalidated) "true" }}
+
+NOTE: the value repairController.deleteUnvalidated is ignored: pods without a validator are reported, not evicted.
+{{- end }}
+`;
 
 /** The Helm chart linkerd2-cni: its files, by path. */
 export function linkerd2Cni(app: App): ReadonlyMap<string, string> {

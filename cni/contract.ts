@@ -157,7 +157,6 @@ export const RepairFlag = {
   deletionsPerSecond: "deletions-per-second",
   deletionBurst: "deletion-burst",
   deleteUnowned: "delete-unowned",
-  deleteUnvalidated: "delete-unvalidated",
   waitForNri: "wait-for-nri",
 } as const;
 

@@ -205,9 +205,6 @@ test("the repair controller's permissions come with it", () => {
   const rules = (props: LinkerdCniProps) => JSON.stringify(found("ClusterRole", props));
   expect(rules({})).not.toContain("delete");
   expect(rules({ repairController: { enabled: true } })).toContain('"delete"');
-  const evicts = (enabled: boolean, deleteUnvalidated: boolean) =>
-    rules({ repairController: { enabled, deleteUnvalidated } }).includes("pods/eviction");
-  expect([evicts(true, true), evicts(true, false), evicts(false, true)]).toEqual([true, false, false]);
 });
 
 test("empty requests and limits are left out", () => {

@@ -233,7 +233,6 @@ export function repairController(values: Refs<Values>): Container {
       concat(`--${RepairFlag.deletionsPerSecond}=`, text(repair.deletionsPerSecond)),
       concat(`--${RepairFlag.deletionBurst}=`, text(repair.deletionBurst)),
       when(repair.deleteUnowned, `--${RepairFlag.deleteUnowned}=true`),
-      concat(`--${RepairFlag.deleteUnvalidated}=`, text(repair.deleteUnvalidated)),
       when(values.nri.enabled, `--${RepairFlag.waitForNri}=true`),
     ],
     env: [

@@ -442,11 +442,7 @@ export interface RepairControllerProps {
   readonly deletionBurst?: Input<Values["repairController"]["deletionBurst"]> | undefined;
   /** Also delete broken pods that no controller replaces, as linkerd's repair controller does. @default false */
   readonly deleteUnowned?: Input<Values["repairController"]["deleteUnowned"]> | undefined;
-  /**
-   * Also evict pods without a redirect that have no validator, if a controller recreates them and their
-   * PodDisruptionBudgets allow it (Kubernetes 1.22 or later); with false they are only reported.
-   * @default false
-   */
+  /** Ignored: pods without a redirect that have no validator are reported, not evicted. @default false */
   readonly deleteUnvalidated?: Input<Values["repairController"]["deleteUnvalidated"]> | undefined;
   readonly resources?: ResourcesProps | undefined;
 }

@@ -1,5 +1,5 @@
 import type { k8s } from "cdk8s-plus-27";
-import { and, type Input, not, or, type Parts, type Refs, when } from "../helm/index";
+import { type Input, not, or, type Parts, type Refs, when } from "../helm/index";
 import type { Feature } from "./feature";
 import { pluginRules } from "./plugin-token";
 import type { Values } from "./props";
@@ -10,7 +10,7 @@ export function roleRules(
   daemonSet: string,
   features: readonly Feature[],
 ): Parts<k8s.PolicyRule> {
-  const { enabled: repair, deleteUnvalidated } = values.repairController;
+  const { enabled: repair } = values.repairController;
   const { minimal } = values.rbac;
   const linkerds = { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"] };
   return [
@@ -23,8 +23,6 @@ export function roleRules(
     { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [daemonSet], verbs: ["get"] },
     ...features.flatMap(({ rules }) => rules),
     when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
-    // Serving pods are evicted, which respects their PodDisruptionBudgets.
-    when(and(repair, deleteUnvalidated), { apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"] }),
     when(or(repair, values.podEvents, values.nri.enabled), {
       apiGroups: ["events.k8s.io"],
       resources: ["events"],

@@ -197,11 +197,7 @@ const repairController = group({
     .meta({ description: "Also delete broken pods that no controller replaces, as linkerd's repair controller does" }),
   deleteUnvalidated: flag()
     .default(false)
-    .meta({
-      description:
-        "Also evict pods without a redirect that have no validator, if a controller recreates them and their " +
-        "PodDisruptionBudgets allow it (Kubernetes 1.22 or later); with false they are only reported",
-    }),
+    .meta({ description: "Ignored: pods without a redirect that have no validator are reported, not evicted" }),
   resources: resources(),
 });
 

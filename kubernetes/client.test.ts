@@ -25,9 +25,7 @@ const status = (code: number, reason: string, more: object = {}) => ({
 
 test("paths are those of the API", () => {
   expect(pathOf(resources.pods)).toBe("/api/v1/pods");
-  expect(pathOf(resources.pods, { ...cart, subresource: "eviction" })).toBe(
-    "/api/v1/namespaces/shop/pods/cart/eviction",
-  );
+  expect(pathOf(resources.pods, cart)).toBe("/api/v1/namespaces/shop/pods/cart");
   expect(pathOf(resources.nodes, { name: "a/b" })).toBe("/api/v1/nodes/a%2Fb");
   expect(pathOf(resource("apps/v1", "DaemonSet", "daemonsets"), cart)).toBe(
     "/apis/apps/v1/namespaces/shop/daemonsets/cart",
@@ -75,7 +73,6 @@ test("objects are written with their kind", async () => {
   expect(await client.apply(resources.leases, lease, options)).toEqual({ object: { metadata: {} }, created: true });
   await client.patch(resources.leases, cart, { type: "json", body: [] });
   await client.delete(resources.leases, cart, { preconditions: { uid: "1" }, gracePeriodSeconds: 0 });
-  await client.createSubresource(resources.pods, cart, "eviction", { kind: "Eviction" });
   const apply = { method: "PATCH", contentType: "application/apply-patch+yaml", body: typed };
   expect(sent).toEqual(
     [
@@ -89,7 +86,6 @@ test("objects are written with their kind", async () => {
         path: `${collection}/cart`,
         body: { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid: "1" }, gracePeriodSeconds: 0 },
       },
-      { method: "POST", path: "/api/v1/namespaces/shop/pods/cart/eviction", body: { kind: "Eviction" } },
     ].map((call) => ({ ...call, deadlineMs: 5_000 })),
   );
 });

@@ -145,19 +145,6 @@ export class KubernetesClient {
     return this.json<T>(`create ${resource.plural} ${placeOf(ref)}`, { method: "POST", path, body }, options);
   }
 
-  /** Creates a subresource of an object, such as `eviction` or `token`. */
-  async createSubresource<R>(
-    resource: Resource<unknown>,
-    ref: ObjectRef,
-    subresource: string,
-    body: object,
-    options: CallOptions = {},
-  ): Promise<R> {
-    const path = pathOf(resource, { ...ref, subresource });
-    const what = `create ${resource.plural}/${subresource} ${placeOf(ref)}`;
-    return this.json<R>(what, { method: "POST", path, body }, options);
-  }
-
   /** Replaces an object; a conflict if its metadata's resource version is not the newest. */
   async replace<T>(resource: Resource<T>, object: T & Named, options: CallOptions = {}): Promise<T> {
     const ref = refOf(object);

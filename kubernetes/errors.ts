@@ -79,5 +79,4 @@ export const isGone = has(410);
 /** The server has not reached the resource version; a proxy's 504 has no cause. */
 export const isTooLargeVersion = (error: unknown): error is ApiError =>
   has(504)(error) && error.causes.includes("ResourceVersionTooLarge");
-/** Too many requests; for an eviction, a PodDisruptionBudget that does not allow it now. */
 export const isTooManyRequests = has(429);

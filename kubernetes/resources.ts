@@ -49,14 +49,13 @@ export function apiVersionOf({ group, version }: Pick<Resource<unknown>, "group"
 export interface Place {
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
-  readonly subresource?: string;
 }
 
 /** Its path in the API, without a query. */
-export function pathOf(resource: Resource<unknown>, { namespace, name, subresource }: Place = {}): string {
+export function pathOf(resource: Resource<unknown>, { namespace, name }: Place = {}): string {
   const root = resource.group === "" ? "/api" : `/apis/${resource.group}`;
   const within = namespace === undefined ? [] : ["namespaces", namespace];
-  const parts = [resource.version, ...within, resource.plural, name, subresource];
+  const parts = [resource.version, ...within, resource.plural, name];
   return `${root}/${parts
     .filter((part) => part !== undefined)
     .map(encodeURIComponent)

@@ -447,16 +447,13 @@ test.each(cases)("%s", (_, given, expected) => {
 });
 
 describe("rights", () => {
-  const rules = (name: string, deleteUnvalidated = false) =>
-    requiredGrants(
-      daemonSet({}, { repairController: { enabled: true, deleteUnvalidated }, podEvents: true }),
-      NAMESPACE,
-    ).find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === name)?.rules;
+  const rules = (name: string) =>
+    requiredGrants(daemonSet({}, { repairController: { enabled: true }, podEvents: true }), NAMESPACE).find(
+      ({ kind, metadata }) => kind === "ClusterRole" && metadata.name === name,
+    )?.rules;
 
   test("are those that the pods need", () => {
     expect(JSON.stringify(rules("linkerd-cni"))).toContain('"delete"');
-    expect(JSON.stringify(rules("linkerd-cni"))).not.toContain("pods/eviction");
-    expect(JSON.stringify(rules("linkerd-cni", true))).toContain("pods/eviction");
     expect(JSON.stringify(requiredGrants(daemonSet(), NAMESPACE))).not.toContain('"delete"');
     const shared = requiredGrants(daemonSet({}, { pluginToken: { dedicated: false } }), NAMESPACE);
     expect(shared.map(({ metadata }) => metadata.name)).not.toContain("linkerd-cni-plugin");

@@ -1,4 +1,4 @@
-import { InstallerVariable, RepairFlag } from "../../cni/contract";
+import { InstallerVariable } from "../../cni/contract";
 import type { LinkerdCniProps } from "../../constructs";
 import { CHECKED_FEATURES } from "../../features/checks";
 import { installed } from "../resources";
@@ -9,15 +9,11 @@ const KINDS = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterR
 /** The values that decide about permissions, as far as the DaemonSets show them. */
 function valuesOf(daemonSet: DaemonSet | undefined, nri: DaemonSet | undefined): LinkerdCniProps {
   const env = installerOf(daemonSet);
-  const repair = repairOf(daemonSet);
   return {
     ...Object.assign({}, ...CHECKED_FEATURES.map(({ values }) => values(env))),
     // More may be granted, but is not needed.
     rbac: { minimal: true },
-    repairController: {
-      enabled: repair !== undefined,
-      deleteUnvalidated: repair?.args?.includes(`--${RepairFlag.deleteUnvalidated}=true`) === true,
-    },
+    repairController: { enabled: repairOf(daemonSet) !== undefined },
     nri: { enabled: nri !== undefined || env.get(InstallerVariable.nriEvents) === "true" },
     // Otherwise it has its own permissions.
     pluginLog: nri?.spec?.template?.spec?.automountServiceAccountToken === false,

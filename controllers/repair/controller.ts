@@ -5,15 +5,7 @@ import { RateLimiter } from "../../kubernetes/rate-limiter";
 import { WorkQueue } from "../../kubernetes/work-queue";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
-import {
-  deletedUnconfigured,
-  endedUnconfigured,
-  evictedUnvalidated,
-  leftUnconfigured,
-  notRedirected,
-  notReplaceable,
-  suspended,
-} from "./events";
+import { deletedUnconfigured, endedUnconfigured, leftUnconfigured, notRedirected, suspended } from "./events";
 import type { Metrics } from "./metrics";
 import { OWNER_BACKOFF, OwnerBackoff, type Permission } from "./owner-backoff";
 import type { PodActions } from "./pod-actions";
@@ -21,7 +13,7 @@ import { NRI_WAIT_MS, PodStore, type TrackedPod } from "./pod-store";
 import type { Settings } from "./settings";
 
 interface RepairControllerDeps {
-  readonly settings: Pick<Settings, "rate" | "deleteUnowned" | "deleteUnvalidated" | "waitForNri">;
+  readonly settings: Pick<Settings, "rate" | "deleteUnowned" | "waitForNri">;
   readonly actions: Pick<PodActions, "delete" | "publish">;
   /** Whether the node's installer is ready, so that new pods get the plugin. */
   readonly installerReady: () => Promise<boolean>;
@@ -33,14 +25,11 @@ interface RepairControllerDeps {
 
 const INSTALLER_PAUSE_MS = 2_000;
 const RETRY = { firstMs: 2_000, longestMs: 60_000 };
-/** How long a serving pod waits while others that do not serve are due. */
-const YIELD_MS = 1_000;
 
 type Suspension = Extract<Permission, { kind: "suspend" }>;
 type Action = Permission | { readonly kind: "none" };
 
 const describe = ({ namespace, name }: TrackedPod) => `pod ${namespace}/${name}`;
-const hasFailed = ({ diagnosis }: TrackedPod) => diagnosis === "failed";
 
 /** Deletes the broken pods of one node, so that their controllers replace them. */
 export class RepairController {
@@ -74,10 +63,9 @@ export class RepairController {
     return this.queue.run();
   }
 
-  /** Notes that an audit found connections to a pod not redirected. */
-  async notRedirected(pod: TrackedPod): Promise<void> {
-    if (this.isBroken(pod)) this.queue.add(pod.uid);
-    else await this.deps.actions.publish(pod, pod.isReplaced ? notRedirected : notReplaceable);
+  /** Reports that an audit found connections to a pod not redirected. */
+  notRedirected(pod: TrackedPod): Promise<void> {
+    return this.deps.actions.publish(pod, notRedirected);
   }
 
   private changed(uid: string): void {
@@ -93,20 +81,18 @@ export class RepairController {
     for (const pod of this.pods.values()) if (pod.owner === owner && this.isBroken(pod)) this.queue.add(pod.uid);
   }
 
-  /** Whether a pod must be deleted. A serving pod is evicted only if a controller replaces it. */
+  /** Whether a pod is broken and must be deleted. */
   private isBroken(pod: TrackedPod): boolean {
-    const { deleted, diagnosis, isReplaced, redirect } = pod;
-    if (deleted) return false;
-    const { deleteUnowned, deleteUnvalidated } = this.deps.settings;
-    if (diagnosis === "failed") return (isReplaced || deleteUnowned) && !this.waitsForNri(pod);
-    return deleteUnvalidated && isReplaced && diagnosis === "unvalidated" && redirect === "absent";
+    return this.hasFailed(pod) && (pod.isReplaced || this.deps.settings.deleteUnowned);
   }
 
   /** Whether a pod is broken and stays, because nothing would replace it. */
   private isLeft(pod: TrackedPod): boolean {
-    const { deleted, diagnosis, isReplaced } = pod;
-    if (deleted || diagnosis !== "failed" || isReplaced || this.deps.settings.deleteUnowned) return false;
-    return !this.waitsForNri(pod);
+    return this.hasFailed(pod) && !pod.isReplaced && !this.deps.settings.deleteUnowned;
+  }
+
+  private hasFailed(pod: TrackedPod): boolean {
+    return !pod.deleted && pod.diagnosis === "failed" && !this.waitsForNri(pod);
   }
 
   /** Reports once why a broken pod is not deleted. */
@@ -150,22 +136,14 @@ export class RepairController {
   private actionFor(uid: string): Action {
     const pod = this.pods.get(uid);
     if (pod === undefined || !this.isBroken(pod)) return { kind: "none" };
-    const permission = this.permission(pod);
-    if (permission.kind !== "delete" || hasFailed(pod)) return permission;
-    const isDue = (other: TrackedPod) =>
-      hasFailed(other) && this.isBroken(other) && this.permission(other).kind === "delete";
-    return this.pods.count(isDue) > 0 ? { kind: "wait", ms: YIELD_MS } : permission;
-  }
-
-  private permission({ owner, firstSeen, retryAt }: TrackedPod): Permission {
     const now = this.deps.clock.now();
-    return retryAt > now ? { kind: "wait", ms: retryAt - now } : this.backoff.ask(owner, firstSeen, now);
+    if (pod.retryAt > now) return { kind: "wait", ms: pod.retryAt - now };
+    return this.backoff.ask(pod.owner, pod.firstSeen, now);
   }
 
   private async delete(pod: TrackedPod): Promise<number | undefined> {
     const { actions, clock, log } = this.deps;
     const start = clock.now();
-    const spec = hasFailed(pod) ? deletedUnconfigured : evictedUnvalidated;
     this.limiter.take();
     const outcome = await actions.delete(pod);
     // An unanswered deletion may have happened.
@@ -178,8 +156,8 @@ export class RepairController {
       return pauseMs;
     }
     pod.deleted = true;
-    log.info(`deleted ${describe(pod)} (${spec.reason}): ${spec.note}`);
-    await actions.publish(pod, spec);
+    log.info(`deleted ${describe(pod)} (${deletedUnconfigured.reason}): ${deletedUnconfigured.note}`);
+    await actions.publish(pod, deletedUnconfigured);
     return undefined;
   }
 

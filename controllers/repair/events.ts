@@ -31,27 +31,13 @@ export const endedUnconfigured = (controller: OwnerReference | undefined): Event
       : `${controller.kind} ${controller.name} decides whether a new pod takes its place`),
 });
 
-export const evictedUnvalidated: EventSpec = {
-  reason: "LinkerdCNINotRedirected",
-  action: "Deleting",
-  type: "Normal",
-  note: "Connections to the pod bypass its proxy, and the pod has no validator; evicted so that a new pod takes its place",
-};
-
 export const notRedirected: EventSpec = {
   reason: "LinkerdCNINotRedirected",
   action: "Auditing",
   type: "Warning",
   note:
-    "Connections to the pod bypass its proxy, and the pod has no validator; delete the pod, or set " +
-    "repairController.deleteUnvalidated so that the repair controller evicts it",
-};
-
-export const notReplaceable: EventSpec = {
-  ...notRedirected,
-  note:
-    "Connections to the pod bypass its proxy, and the pod has no validator; it is not evicted because no controller " +
-    "would bring it back: delete it and create it again",
+    "Connections to the pod bypass its proxy, and the pod has no validator; delete the pod, and create it again if no " +
+    "controller does",
 };
 
 /** `ms` is how long the owner, such as "ReplicaSet web-5d8f", is suspended. */

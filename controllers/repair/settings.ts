@@ -24,8 +24,6 @@ export interface Settings {
   readonly rate: Rate;
   /** Also delete broken pods that no controller replaces. */
   readonly deleteUnowned: boolean;
-  /** Also evict pods without redirect that have no validator. */
-  readonly deleteUnvalidated: boolean;
   /** Wait for the NRI plugin, which may set a pod's redirect in place, before deleting the pod. */
   readonly waitForNri: boolean;
   /** The plugin's stanza as JSON; without it the expected redirect is unknown, and pods are not audited. */
@@ -40,7 +38,6 @@ const FLAGS = {
   [RepairFlag.deletionsPerSecond]: "1",
   [RepairFlag.deletionBurst]: "10",
   [RepairFlag.deleteUnowned]: false,
-  [RepairFlag.deleteUnvalidated]: false,
   [RepairFlag.waitForNri]: false,
 } as const;
 
@@ -62,7 +59,6 @@ export function readSettings(args: readonly string[], environment: Environment):
       burst: Math.max(1, read.flag(RepairFlag.deletionBurst).positive()),
     },
     deleteUnowned: read.flag(RepairFlag.deleteUnowned).boolean(),
-    deleteUnvalidated: read.flag(RepairFlag.deleteUnvalidated).boolean(),
     waitForNri: read.flag(RepairFlag.waitForNri).boolean(),
     ...(stanza === undefined ? {} : { stanza }),
   };

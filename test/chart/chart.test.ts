@@ -173,10 +173,13 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
         return String(made?.["notes"]).match(/^NOTE: .*$/gm);
       };
       expect(notes()).toBeNull();
-      expect(notes("--set", "partials.global.a=b,cniPluginVersion=v1")).toEqual([
-        "NOTE: the value partials is ignored: values of a library of linkerd's charts.",
-        "NOTE: the value cniPluginVersion is ignored: image.version is used.",
-      ]);
+      expect(notes("--set", "partials.global.a=b,cniPluginVersion=v1,repairController.deleteUnvalidated=true")).toEqual(
+        [
+          "NOTE: the value partials is ignored: values of a library of linkerd's charts.",
+          "NOTE: the value cniPluginVersion is ignored: image.version is used.",
+          "NOTE: the value repairController.deleteUnvalidated is ignored: pods without a validator are reported, not evicted.",
+        ],
+      );
     } finally {
       rmSync(folder, { recursive: true });
     }

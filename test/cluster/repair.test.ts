@@ -37,13 +37,6 @@ const deployment = (name: string, validator: boolean, { replicas = 2, annotation
   };
 };
 
-const budget = (name: string, minAvailable: number) => ({
-  apiVersion: "policy/v1",
-  kind: "PodDisruptionBudget",
-  metadata: { name, namespace: "default" },
-  spec: { minAvailable, selector: { matchLabels: { app: name } } },
-});
-
 clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
   const podsOf = async (app: string) =>
     (await cluster.kubectl.json<Pods>("get", "pods", `--selector=app=${app}`)).items;
@@ -87,31 +80,6 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
     expect(events).toHaveLength(1);
     expect(JSON.stringify(events)).toContain('"name":"bare"');
     expect((await podsOf("healthy")).map(({ metadata }) => metadata.uid).sort()).toEqual(before);
-    await cluster.uninstall();
-  });
-
-  test("serving pods outside the mesh are evicted as their budget allows, and only if a controller replaces them", async () => {
-    const { kubectl } = cluster;
-    const uids = async (app: string) => (await podsOf(app)).map(({ metadata }) => metadata.uid);
-    await kubectl.apply(deployment("serving", false), budget("serving", 2));
-    await available("serving");
-    await kubectl.start(pod("single", { proxy: "sidecar", labels: { ...MESHED, app: "single" } }));
-    const [before, single] = [await uids("serving"), await uids("single")];
-    await cluster.install("--set=repairController.enabled=true", "--set=repairController.deleteUnvalidated=true");
-    const log = () =>
-      kubectl.run("logs", "--namespace=linkerd-cni", "daemonset/linkerd-cni", "--container=repair-controller");
-    await until("the budget's refusal", async () => (await log()).includes("may not be evicted now"));
-    expect(await uids("serving")).toEqual(before);
-    await kubectl.apply(budget("serving", 1));
-    await until("other pods", async () => (await uids("serving")).every((uid) => !before.includes(uid)), 150);
-    await available("serving");
-    expect(await log()).not.toContain("could not be deleted");
-    expect(await uids("single")).toEqual(single);
-    const events = (await eventsOf("LinkerdCNINotRedirected")).items.map((event) => JSON.stringify(event));
-    expect(events.filter((event) => event.includes('"name":"single"'))).toEqual([
-      expect.stringContaining("no controller would bring it back"),
-    ]);
-    await kubectl.run("delete", "deployment", "serving", "--timeout=60s");
     await cluster.uninstall();
   });
 

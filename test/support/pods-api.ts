@@ -45,8 +45,6 @@ export interface Deletion {
   readonly name: string;
   readonly uid: string;
   readonly body: DeleteOptions;
-  /** It went by way of its budgets. */
-  readonly evicted: boolean;
 }
 
 /** Lists of one namespace. */
@@ -82,7 +80,7 @@ export class PodsApi {
   readonly deletions: Deletion[] = [];
   /** Called after a pod was deleted, to act as a controller of pods. */
   afterDelete: (pod: PodLike) => void = () => undefined;
-  /** Called before a deletion or an eviction: status to answer with instead. */
+  /** Called before a deletion: status to answer with instead. */
   refuseDelete: (pod: PodLike) => number | undefined = () => undefined;
   /** Answers nothing at all. */
   down = false;
@@ -166,7 +164,7 @@ export class PodsApi {
     const url = new URL(request.url ?? "", "https://api");
     const reply = (status: number, object: object) => json(status, object)(request, response);
     if (request.headers.authorization !== "Bearer secret") return reply(401, failure(401, "Unauthorized"));
-    if (request.method === "POST") return reply(...this.create(url.pathname, await bodyOf(request)));
+    if (request.method === "POST") return reply(...this.create(await bodyOf(request)));
     if (request.method === "DELETE") return reply(...this.delete(url.pathname, JSON.parse(await bodyOf(request))));
     if (url.pathname === "/api/v1/pods") return this.collection(url.searchParams, response, reply);
     const [, namespace, kind] = NAMESPACED.exec(url.pathname) ?? [];
@@ -191,23 +189,21 @@ export class PodsApi {
     response.on("close", () => this.watchers.delete(watcher));
   }
 
-  private create(path: string, text: string): [number, object] {
-    const pod = /^(.+)\/eviction$/.exec(path)?.[1];
-    if (pod !== undefined) return this.delete(pod, JSON.parse(text).deleteOptions, true);
+  private create(text: string): [number, object] {
     const event = JSON.parse(text) as PublishedEvent;
     const creationTimestamp = new Date().toISOString();
     this.events.push({ ...event, metadata: { ...event.metadata, creationTimestamp } });
     return [201, {}];
   }
 
-  private delete(path: string, body: DeleteOptions, evicted = false): [number, object] {
+  private delete(path: string, body: DeleteOptions): [number, object] {
     const [, namespace, name] = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)$/.exec(path) ?? [];
     const pod = this.pods.get(`${namespace}/${name}`);
     if (pod === undefined) return [404, failure(404, "NotFound")];
     if (body.preconditions?.uid !== pod.metadata.uid) return [409, failure(409, "Conflict")];
     const refused = this.refuseDelete(pod);
     if (refused !== undefined) return [refused, failure(refused, "refused")];
-    this.deletions.push({ name: pod.metadata.name, uid: pod.metadata.uid, body, evicted });
+    this.deletions.push({ name: pod.metadata.name, uid: pod.metadata.uid, body });
     this.remove(pod);
     this.afterDelete(pod);
     return [200, pod];

@@ -36,7 +36,7 @@ async function sixHours({ failsAfterMs = SECOND, goodAt = [] }: Course) {
     );
   };
   const controller = new RepairController({
-    settings: { rate: { perSecond: 1, burst: 10 }, deleteUnowned: false, deleteUnvalidated: false, waitForNri: false },
+    settings: { rate: { perSecond: 1, burst: 10 }, deleteUnowned: false, waitForNri: false },
     actions: {
       delete: async ({ uid }) => {
         note(deletions);

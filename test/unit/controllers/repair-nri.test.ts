@@ -37,7 +37,7 @@ async function course({ repairedAt = NEVER, firstRun = 0, backoff = 10, waitForN
   const deletions: number[] = [];
   const pod = meshedPod("web-1", { metadata: ownedBy("web") }) as PodObject;
   const controller = new RepairController({
-    settings: { rate: { perSecond: 1, burst: 10 }, deleteUnowned: false, deleteUnvalidated: false, waitForNri },
+    settings: { rate: { perSecond: 1, burst: 10 }, deleteUnowned: false, waitForNri },
     actions: {
       delete: async () => {
         deletions.push(Math.floor(clock.now() / SECOND));

@@ -3,7 +3,7 @@ import { createMetrics } from "../../../controllers/repair/metrics";
 import type { DeleteOutcome } from "../../../controllers/repair/pod-actions";
 import type { TrackedPod } from "../../../controllers/repair/pod-store";
 import type { PodObject } from "../../../kubernetes/types";
-import { failing, meshedPod, ownedBy, passed, running } from "../../support/meshed-pod";
+import { failing, meshedPod, ownedBy, passed } from "../../support/meshed-pod";
 import { VirtualClock } from "../../support/virtual-clock";
 
 const quiet = () => undefined;
@@ -22,7 +22,7 @@ beforeEach(() => {
   outcome = () => "deleted";
   for (const name of Object.keys(at)) delete at[name];
   controller = new RepairController({
-    settings: { rate: { perSecond: 1, burst: 1 }, deleteUnowned: false, deleteUnvalidated: true, waitForNri: false },
+    settings: { rate: { perSecond: 1, burst: 1 }, deleteUnowned: false, waitForNri: false },
     actions: {
       delete: async (pod) => {
         attempts.push(pod.name);
@@ -51,38 +51,11 @@ afterEach(async () => {
   await done;
 });
 
-const add = (name: string, status: object, spec: object = {}) => {
-  const pod = meshedPod(name, { metadata: ownedBy(name), status, spec });
+const add = (name: string, status: object) => {
+  const pod = meshedPod(name, { metadata: ownedBy(name), status });
   controller.pods.apply({ type: "ADDED", object: pod as PodObject });
   return controller.pods.get(pod.metadata.uid) as TrackedPod;
 };
-
-/** A pod that serves and was found outside the mesh. */
-async function addServing(name: string): Promise<void> {
-  const pod = add(name, running, { initContainers: [] });
-  pod.redirect = "absent";
-  await controller.notRedirected(pod);
-}
-
-test("pods that do not serve come before those that serve", async () => {
-  await addServing("serving-1");
-  await addServing("serving-2");
-  add("failed-1", failing);
-  add("failed-2", failing);
-  await run(10_000);
-  expect(attempts).toEqual(["failed-1", "failed-2", "serving-1", "serving-2"]);
-});
-
-test("pods held by their budgets do not delay those that fail later", async () => {
-  outcome = ({ name }) => (name.startsWith("serving") ? "held" : "deleted");
-  for (let index = 0; index < 10; index++) await addServing(`serving-${index}`);
-  await run(60_000);
-  const before = attempts.length;
-  for (let index = 0; index < 5; index++) add(`failed-${index}`, failing);
-  await run(10_000);
-  expect(attempts.slice(before).filter((name) => name.startsWith("failed"))).toHaveLength(5);
-  expect(attempts.slice(before).filter((name) => name.startsWith("serving")).length).toBeLessThan(6);
-});
 
 test("a failed deletion is retried with back-off, at least every minute", async () => {
   outcome = () => "failed";
