@@ -1,6 +1,6 @@
 /**
- * What npm start and npm test do first: install, unless node_modules holds what package-lock.json says already.
- * It runs before any dependency is there, on any Node that the project takes.
+ * Every npm script runs this first: it installs, unless node_modules already holds what package-lock.json names.
+ * It needs no dependency and runs on every Node that the project supports.
  */
 const { spawn } = require("node:child_process");
 const { createHash } = require("node:crypto");
@@ -43,7 +43,7 @@ function isInstalled() {
   }
 }
 
-/** Tells every few seconds, or each second on a terminal, how far it is: npm says nothing before its end. */
+/** Prints progress every few seconds, or each second on a terminal, because npm is silent until it finishes. */
 function showProgress() {
   const { stderr } = process;
   const packages = Object.keys(JSON.parse(read("package-lock.json")).packages).filter((path) => path !== "");

@@ -114,3 +114,18 @@ test("installs again where npm ci was killed or failed", async () => {
     await install();
   }
 });
+
+interface Scripts {
+  readonly scripts: Readonly<Record<string, string>>;
+}
+
+test("every script of the project installs first", () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Scripts;
+  const installs = (name: string): boolean => {
+    const runs = /^npm run (\w+) /.exec(scripts[name] ?? "");
+    return runs === null ? scripts[`pre${name}`] === "node build/install.js" : installs(runs[1] ?? "");
+  };
+  const named = Object.keys(scripts).filter((name) => !(name.startsWith("pre") && name.slice(3) in scripts));
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((name) => !installs(name))).toEqual([]);
+});
