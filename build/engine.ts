@@ -211,6 +211,7 @@ export const RESOLVED = {
   mainFields: ["module", "main"],
   // A module of system/ for Node has a twin beside it for the host.
   resolveExtensions: [".engine.ts", ".ts", ".js", ".json"],
+  alias: { "node:fs": join(root, "system", "engine", "fs.ts") },
   // Executables have no flags, so the code that reads them is unused.
   external: ["node:util"],
 } as const satisfies BuildOptions;

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { AdminPath, ApiReach, CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { StartupTaint } from "../features/taint/installer";
@@ -6,7 +7,6 @@ import { systemClock } from "../process/clock";
 import { type Answer, type HttpServer, health, metrics, serve } from "../process/http-server";
 import type { Log } from "../process/log";
 import { Loop } from "../process/loop";
-import { readFileSync } from "../system/fs";
 import { dirname } from "../system/path";
 import { type Access, AccessCheck } from "./api/access";
 import { ApiConnection } from "./api/api-connection";

@@ -1,6 +1,6 @@
+import { readFileSync } from "node:fs";
 import { ApiServerVariable, SERVICE_ACCOUNT_DIR } from "../cni/contract";
 import type { SettingsReader } from "../process/settings";
-import { readFileSync } from "../system/fs";
 import { join } from "../system/path";
 import type { ApiServer } from "./api-server";
 

@@ -1,6 +1,7 @@
 /** Converts texts to bytes and back. */
 export { base64, fromBase64 } from "../host/base64";
 export { hex } from "../host/bytes";
+export { equal } from "./crypto";
 
 const encoder = new TextEncoder();
 /** A byte order mark is part of the text. */
@@ -11,8 +12,3 @@ export const utf8 = (text: string): Uint8Array => encoder.encode(text);
 
 /** Decodes UTF-8; invalid bytes become U+FFFD. */
 export const textOf = (bytes: Uint8Array): string => decoder.decode(bytes);
-
-/** Whether bytes are equal. */
-export function equal(left: Uint8Array, right: Uint8Array): boolean {
-  return left.length === right.length && left.every((byte, at) => byte === right[at]);
-}

@@ -1,4 +1,4 @@
-/** Child programs by the C host, with child.ts's interface. */
+/** Child processes by the C host, with child.ts's interface. */
 
 import { Errno } from "../host/errno";
 import type { HostRun } from "../host/port";
@@ -41,3 +41,5 @@ export async function run(program: string, args: readonly string[], options: Run
     return { ...how, stdout: "", stderr: "" };
   }
 }
+
+export const apart: <T>(work: () => T) => Promise<T> = inChild;

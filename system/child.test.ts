@@ -1,7 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { run } from "./child";
+import { apart, run } from "./child";
 
 const directory = mkdtempSync(join(tmpdir(), "child-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -47,4 +47,10 @@ test.each([
   ["ENOENT", "names an interpreter that is missing", () => file("script", "#!/none\n", 0o755)],
 ])("%s: a program that %s", async (error, _, path) => {
   expect(await run(path(), [], options)).toEqual({ error, stdout: "", stderr: "" });
+});
+
+test("a function that runs apart returns its result, or throws its error", async () => {
+  expect(await apart(() => ({ value: 1 }))).toEqual({ value: 1 });
+  const failure = apart(() => unlinkSync(join(directory, "none")));
+  await expect(failure).rejects.toMatchObject({ code: "ENOENT", message: expect.stringMatching(/^ENOENT/) });
 });

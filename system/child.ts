@@ -1,4 +1,4 @@
-/** Programs that run and end: by Node here, by the C host in child.engine.ts. */
+/** Child processes: by Node here, by the C host in child.engine.ts. */
 import { execFile } from "node:child_process";
 
 export interface RunOptions {
@@ -57,3 +57,10 @@ export function run(program: string, args: readonly string[], options: RunOption
     }
   });
 }
+
+/**
+ * Runs a function that may take minutes on a slow disk, such as a change of a file, without blocking the process: the
+ * engine runs it in a child process, and only its result comes back, by way of JSON. @throws the function's error, with
+ * message and code
+ */
+export const apart = async <T>(work: () => T): Promise<T> => work();

@@ -1,10 +1,12 @@
-/** Keys, signatures and hashes by the C host; crypto.ts has the same by Node, with documentation. */
+/** Keys, signatures, hashes and bytes by the C host; crypto.ts has the same by Node, with documentation. */
 import { base64 } from "../host/base64";
 import { checked } from "../host/errno";
 import type { Hash } from "./crypto";
 import { host } from "./engine/host";
 
 export type { Hash };
+
+export const equal = (left: Uint8Array, right: Uint8Array): boolean => host.isEqual(left, right);
 
 /** The SHA-256 of some bytes: 32 bytes. */
 export const sha256 = (bytes: Uint8Array): Uint8Array => host.hash(bytes, 256);

@@ -1,4 +1,4 @@
-/** Keys, signatures and hashes: by Node here, by the C host in crypto.engine.ts. */
+/** Keys, signatures, hashes and bytes: by Node here, by the C host in crypto.engine.ts. */
 import {
   createHash,
   createPrivateKey,
@@ -18,6 +18,9 @@ export { randomUUID };
 export type Hash = "sha256" | "sha384" | "sha512";
 
 const plain = (buffer: Buffer) => new Uint8Array(buffer);
+
+/** Whether bytes are equal. */
+export const equal = (left: Uint8Array, right: Uint8Array): boolean => Buffer.compare(left, right) === 0;
 
 /** The SHA-256 of some bytes: 32 bytes. */
 export const sha256 = (bytes: Uint8Array): Uint8Array => plain(createHash("sha256").update(bytes).digest());

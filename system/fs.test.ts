@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fs from "./fs";
@@ -57,73 +57,4 @@ test("files are compared", () => {
     false,
     false,
   ]);
-});
-
-test("what is done apart gives what it returns, or throws", async () => {
-  expect(await fs.apart(() => ({ value: 1 }))).toEqual({ value: 1 });
-  expect(await codeOf(() => fs.apart(() => fs.unlinkSync(at("none"))))).toEqual([
-    "ENOENT",
-    expect.stringMatching(/^ENOENT/),
-  ]);
-});
-
-const failures: readonly (readonly [string, string, () => unknown])[] = [
-  ["statSync", "ENOENT", () => fs.statSync(at("none"))],
-  ["statSync, of a circle", "ELOOP", () => fs.statSync(at("circle"), { throwIfNoEntry: false })],
-  ["statSync, through a file", "ENOTDIR", () => fs.statSync(at("file/none"))],
-  ["readFileSync", "ENOENT", () => fs.readFileSync(at("none"))],
-  ["readFileSync, of a directory", "EISDIR", () => fs.readFileSync(directory, "utf8")],
-  ["readdirSync", "ENOTDIR", () => fs.readdirSync(at("file"))],
-  ["readlinkSync", "EINVAL", () => fs.readlinkSync(at("file"))],
-  ["accessSync", "ENOENT", () => fs.accessSync(at("none"), fs.constants.W_OK)],
-  ["accessSync, to execute", "EACCES", () => fs.accessSync(at("file"), fs.constants.X_OK)],
-  ["openSync", "ENOENT", () => fs.openSync(at("none"), "r")],
-  ["realpathSync", "ENOENT", () => fs.realpathSync(at("none"))],
-  ["watch", "ENOENT", () => fs.watch(at("none"), () => undefined)],
-  ["linkSync", "EEXIST", () => fs.linkSync(at("file"), at("other"))],
-  ["symlinkSync", "EEXIST", () => fs.symlinkSync("x", at("file"))],
-  ["renameSync", "ENOENT", () => fs.renameSync(at("none"), at("x"))],
-  ["unlinkSync", "ENOENT", () => fs.unlinkSync(at("none"))],
-  ["mkdirSync", "EEXIST", () => fs.mkdirSync(directory, 0o700)],
-  ["rmdirSync", "ENOTEMPTY", () => fs.rmdirSync(directory)],
-  ["chownSync", "ENOENT", () => fs.chownSync(at("none"), 0, 0)],
-];
-
-test.each(failures)("%s fails with %s in code and message", async (_, code, call) => {
-  for (const name of ["file", "other"]) writeFileSync(at(name), "");
-  symlinkSync("circle", at("circle"));
-  const [found, message] = await codeOf(call);
-  expect([found, message.split(":")[0]]).toEqual([code, code]);
-});
-
-test("what is not there is told without an error where that is asked for", () => {
-  expect(fs.statSync(at("none"), { throwIfNoEntry: false })).toBeUndefined();
-  expect(fs.lstatSync(at("none"), { throwIfNoEntry: false })).toBeUndefined();
-  expect([fs.existsSync(at("none")), fs.existsSync(directory)]).toEqual([false, true]);
-});
-
-test("entries tell what they are", () => {
-  mkdirSync(at("directory"));
-  writeFileSync(at("file"), "");
-  symlinkSync("directory", at("link"));
-  const entries = fs.readdirSync(directory, { withFileTypes: true });
-  const kinds = entries.map((entry) => [entry.name, entry.isDirectory(), entry.isSymbolicLink()]);
-  expect(kinds.sort()).toEqual([
-    ["directory", true, false],
-    ["file", false, false],
-    ["link", false, true],
-  ]);
-  expect(fs.lstatSync(at("link")).isSymbolicLink()).toBe(true);
-  expect(fs.statSync(at("link")).isDirectory()).toBe(true);
-});
-
-test("a watch tells of a file that is written", async () => {
-  let told: () => void = () => undefined;
-  const change = new Promise<void>((resolve) => {
-    told = resolve;
-  });
-  const watch = fs.watch(directory, () => told());
-  writeFileSync(at("new"), "");
-  await change;
-  watch.close();
 });

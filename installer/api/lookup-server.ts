@@ -1,3 +1,4 @@
+import { existsSync, readdirSync, renameSync, statSync, unlinkSync } from "node:fs";
 import { reducedObject } from "../../cni/api-objects";
 import { reasonOf } from "../../cni/errors";
 import type { Json } from "../../cni/json";
@@ -5,7 +6,6 @@ import { isLookup } from "../../cni/lookup";
 import { ANSWER_HEADER, ANSWER_VERSION, DEADLINE_HEADER, PROCESSING_MS } from "../../kubernetes/sync/installer";
 import type { Log } from "../../process/log";
 import { randomUUID } from "../../system/crypto";
-import { existsSync, readdirSync, renameSync, statSync, unlinkSync } from "../../system/fs";
 import {
   HttpError,
   HttpServer,

@@ -1,5 +1,6 @@
+import { statSync } from "node:fs";
 import type { Log } from "../../process/log";
-import { apart, statSync } from "../../system/fs";
+import { apart } from "../../system/child";
 import { dirname } from "../../system/path";
 import type { Change } from "../plan/change";
 import type { Owner } from "../state/node-state";

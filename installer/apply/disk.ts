@@ -1,5 +1,8 @@
+import { chownSync, linkSync, mkdirSync, renameSync, rmdirSync, symlinkSync, unlinkSync } from "node:fs";
 import { reasonOf } from "../../cni/errors";
-import * as fs from "../../system/fs";
+import { apart } from "../../system/child";
+import { copyFileSync, createFileSync, settleSync } from "../../system/fs";
+import { isOpened } from "../../system/opened";
 import { dirname } from "../../system/path";
 import type { Change } from "../plan/change";
 import type { Owner, Seen } from "../state/node-state";
@@ -50,23 +53,23 @@ function except(codes: readonly string[], work: () => void): void {
 /** The node's own file system. */
 export const nodeDisk: Disk = {
   create: (path, bytes, mode, owner) => {
-    fs.createFileSync(path, bytes, mode);
+    createFileSync(path, bytes, mode);
     if (owner === undefined) return;
     try {
-      fs.chownSync(path, owner.uid, owner.gid);
+      chownSync(path, owner.uid, owner.gid);
     } catch {
       // The content matters; the caller reports a wrong owner.
     }
   },
-  copy: fs.copyFileSync,
-  name: (path, existing) => fs.linkSync(existing, path),
-  link: (path, target) => fs.symlinkSync(target, path),
-  rename: fs.renameSync,
-  makeDirectory: (path) => except(["EEXIST"], () => fs.mkdirSync(path, 0o700)),
-  removeDirectory: (path) => except(["ENOENT", "ENOTEMPTY"], () => fs.rmdirSync(path)),
-  remove: (path) => except(["ENOENT"], () => fs.unlinkSync(path)),
-  settle: fs.settleSync,
-  isOpened: (directory, meanwhile) => fs.isOpened(directory, meanwhile, REREAD_MS),
+  copy: copyFileSync,
+  name: (path, existing) => linkSync(existing, path),
+  link: (path, target) => symlinkSync(target, path),
+  rename: renameSync,
+  makeDirectory: (path) => except(["EEXIST"], () => mkdirSync(path, 0o700)),
+  removeDirectory: (path) => except(["ENOENT", "ENOTEMPTY"], () => rmdirSync(path)),
+  remove: (path) => except(["ENOENT"], () => unlinkSync(path)),
+  settle: settleSync,
+  isOpened: (directory, meanwhile) => isOpened(directory, meanwhile, REREAD_MS),
 };
 
 /** The file changed after planning: applying the change would undo another program's work. */
@@ -100,7 +103,7 @@ export async function stage(
 ): Promise<string | undefined> {
   const temporary = `${path}${TEMPORARY}`;
   if (!plugin.isCopy(image, temporary)) {
-    await fs.apart(() => {
+    await apart(() => {
       disk.remove(temporary);
       try {
         disk.copy(image, temporary, EXECUTABLE);
@@ -130,11 +133,11 @@ function reread(path: string, disk: Disk): void {
  * the kernel cannot report it. @param path of a file that runtimes do not read
  */
 export async function isReread(path: string, folder: string, disk: Disk): Promise<boolean | undefined> {
-  await fs.apart(() => disk.makeDirectory(folder));
+  await apart(() => disk.makeDirectory(folder));
   try {
-    return await disk.isOpened(folder, () => fs.apart(() => reread(path, disk)));
+    return await disk.isOpened(folder, () => apart(() => reread(path, disk)));
   } catch {
-    await fs.apart(() => reread(path, disk));
+    await apart(() => reread(path, disk));
     return undefined;
   }
 }
@@ -153,7 +156,7 @@ export interface Applied {
  * @param holds whether a file still has the content that a change was planned for, asked right before it takes effect
  */
 export const apply = (changes: readonly Change[], disk: Disk, holds: (seen: Seen) => boolean): Promise<Applied> =>
-  fs.apart(() => {
+  apart(() => {
     for (const [count, change] of changes.entries()) {
       try {
         make(change, disk, holds);

@@ -1,4 +1,4 @@
-import * as fs from "../../system/fs";
+import { accessSync, constants, readFileSync, realpathSync, statfsSync, statSync } from "node:fs";
 import { mountOf, readMountinfo } from "../state/mounts";
 import type { Paths } from "../state/paths";
 import type { HostFacts } from "./preflight";
@@ -7,18 +7,18 @@ type Directory = HostFacts["directories"][number];
 
 function readIfAny(path: string): string | undefined {
   try {
-    return fs.readFileSync(path, "utf8").replace(/\0/g, "").trim();
+    return readFileSync(path, "utf8").replace(/\0/g, "").trim();
   } catch {
     return undefined;
   }
 }
 
 function stateOf(path: string): Directory["state"] {
-  const stat = fs.statSync(path, { throwIfNoEntry: false });
+  const stat = statSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return "missing";
   if (!stat.isDirectory()) return "not a directory";
   try {
-    fs.accessSync(path, fs.constants.W_OK | fs.constants.X_OK);
+    accessSync(path, constants.W_OK | constants.X_OK);
     return "writable";
   } catch {
     return "not writable";
@@ -27,7 +27,7 @@ function stateOf(path: string): Directory["state"] {
 
 function freeBytes(path: string): { readonly freeBytes?: number } {
   try {
-    const { bavail, bsize } = fs.statfsSync(path);
+    const { bavail, bsize } = statfsSync(path);
     return { freeBytes: bavail * bsize };
   } catch {
     return {};
@@ -36,11 +36,11 @@ function freeBytes(path: string): { readonly freeBytes?: number } {
 
 function directory(path: string, mountinfo: string, holdsPlugin: boolean): Directory {
   const state = stateOf(path);
-  const options = state === "missing" ? [] : (mountOf(mountinfo, fs.realpathSync(path))?.options ?? []);
+  const options = state === "missing" ? [] : (mountOf(mountinfo, realpathSync(path))?.options ?? []);
   return { path, state, mountOptions: options, holdsPlugin, ...freeBytes(path) };
 }
 
-const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /** Collects the facts that are visible from inside the container. */
 export function hostFacts(paths: Paths, runtime: string | undefined): HostFacts {

@@ -1,5 +1,5 @@
+import { readFileSync } from "node:fs";
 import type { Log } from "../../process/log";
-import { readFileSync } from "../../system/fs";
 import { basename } from "../../system/path";
 import type { Instruments } from "../telemetry/instruments";
 import type { Backoff } from "./backoff";

@@ -1,8 +1,8 @@
+import { readFileSync } from "node:fs";
 import type { StanzaJson } from "../../cni/conflist/edit";
 import { InstallerVariable } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
 import { KUBECONFIG_PLACEHOLDER, PLUGIN_TYPE } from "../../cni/stanza";
-import { readFileSync } from "../../system/fs";
 import type { Settings } from "../settings";
 
 function parse(text: string, place: string): StanzaJson {

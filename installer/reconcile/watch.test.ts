@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { type FSWatcher, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Watcher } from "./watch";
@@ -10,7 +10,7 @@ test("a directory that cannot be watched is named, and the others are watched", 
   const watched: string[] = [];
   const watch = (path: string) => {
     watched.push(path);
-    return { close: () => undefined, on: () => undefined };
+    return { close: () => undefined, on: () => undefined } as unknown as FSWatcher;
   };
   const watcher = new Watcher(
     () => [circle, directory],

@@ -1,5 +1,5 @@
+import { type FSWatcher, statSync, watch as watchDirectory } from "node:fs";
 import { reasonOf } from "../../cni/errors";
-import { statSync, type Watch, watch as watchDirectory } from "../../system/fs";
 
 interface Armed {
   readonly inode: number;
@@ -21,7 +21,7 @@ export class Watcher {
   constructor(
     private readonly directories: () => readonly string[],
     private readonly changed: () => void,
-    private readonly watch: (directory: string, changed: () => void) => Watch = watchDirectory,
+    private readonly watch: (directory: string, changed: () => void) => FSWatcher = watchDirectory,
   ) {}
 
   /** Sets up missing watches. Returns the directories that cannot be watched, and why. */

@@ -1,7 +1,7 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { attachmentName } from "../../cni/attachments";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import { fromBase64, textOf } from "../../system/bytes";
-import * as fs from "../../system/fs";
 import { join } from "../../system/path";
 
 /** The fields used here of libcni's cache entry for an attachment. */
@@ -16,7 +16,7 @@ const callsPlugin = new RegExp(`"type"\\s*:\\s*"${PLUGIN_TYPE}"`);
 
 function attachmentIn(path: string): readonly string[] {
   try {
-    const { containerId, ifName, config = "" } = JSON.parse(fs.readFileSync(path, "utf8")) as Cached;
+    const { containerId, ifName, config = "" } = JSON.parse(readFileSync(path, "utf8")) as Cached;
     if (containerId === undefined || ifName === undefined) return [];
     return callsPlugin.test(textOf(fromBase64(config))) ? [attachmentName(containerId, ifName)] : [];
   } catch {
@@ -26,7 +26,7 @@ function attachmentIn(path: string): readonly string[] {
 
 function namesIn(directory: string): readonly string[] {
   try {
-    return fs.readdirSync(directory);
+    return readdirSync(directory);
   } catch (error) {
     if ((error as { readonly code?: string }).code === "ENOENT") return [];
     throw error;
@@ -39,7 +39,7 @@ function namesIn(directory: string): readonly string[] {
  * @returns undefined if the directory is not visible from here
  */
 export function readAttachments(cacheDir: string, ofRuntime: boolean): readonly string[] | undefined {
-  if (!fs.existsSync(cacheDir)) return undefined;
+  if (!existsSync(cacheDir)) return undefined;
   const directories = [join(cacheDir, "multus", "results"), ...(ofRuntime ? [join(cacheDir, "results")] : [])];
   try {
     return directories.flatMap((directory) =>

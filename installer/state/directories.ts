@@ -1,5 +1,5 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { utf8 } from "../../system/bytes";
-import * as fs from "../../system/fs";
 import { dirname } from "../../system/path";
 import type { Paths } from "./paths";
 
@@ -15,7 +15,7 @@ interface Directory {
 export type Directories = Readonly<Record<"destCNINetDir" | "destCNIBinDir", Directory>>;
 
 function idOf(directory: string): string {
-  const { dev, ino } = fs.statSync(directory);
+  const { dev, ino } = statSync(directory);
   return `${dev}:${ino}`;
 }
 
@@ -29,7 +29,7 @@ function ours({ netDir, binDir, onNode }: Paths): Directories {
 /** The note of the installation on this node; undefined without an installation, or without a place for the note. */
 function noted({ directories: path }: Paths): Partial<Directories> | undefined {
   try {
-    return JSON.parse(fs.readFileSync(path, "utf8"));
+    return JSON.parse(readFileSync(path, "utf8"));
   } catch {
     return undefined;
   }
@@ -52,8 +52,8 @@ export function movedFrom(paths: Paths): string | undefined {
 
 /** The note about our directories; undefined if it is already written, or if there is no place for it. */
 export function directoriesToNote(paths: Paths): Uint8Array | undefined {
-  if (!fs.existsSync(dirname(paths.directories))) return undefined;
+  if (!existsSync(dirname(paths.directories))) return undefined;
   const text = `${JSON.stringify(ours(paths))}\n`;
-  const found = fs.existsSync(paths.directories) ? fs.readFileSync(paths.directories, "utf8") : "";
+  const found = existsSync(paths.directories) ? readFileSync(paths.directories, "utf8") : "";
   return found === text ? undefined : utf8(text);
 }

@@ -1,5 +1,5 @@
+import { type Dirent, existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { isConfigName } from "../../cni/conflist/read";
-import * as fs from "../../system/fs";
 import { dirname, join, resolve } from "../../system/path";
 import { nameOfOriginal } from "./journal";
 
@@ -27,9 +27,9 @@ export function locate(path: string, { mountPrefix, mounted }: View): Located {
   let onNode = mountPrefix === "" ? path : path.slice(join(mountPrefix).length);
   for (let links = 0; ; links += 1) {
     const here = join(mountPrefix === "" ? "/" : mountPrefix, onNode);
-    const found = fs.lstatSync(here, { throwIfNoEntry: false });
+    const found = lstatSync(here, { throwIfNoEntry: false });
     if (found?.isSymbolicLink() && links < MOST_LINKS) {
-      onNode = resolve(dirname(onNode), fs.readlinkSync(here));
+      onNode = resolve(dirname(onNode), readlinkSync(here));
       continue;
     }
     const outside = mountPrefix !== "" && !mounted.some((directory) => here.startsWith(`${directory}/`));
@@ -47,9 +47,9 @@ function directoryOf(path: string, view: View): readonly string[] {
 }
 
 /** The entries of a directory; empty if it cannot be read, which reading its files reports. */
-export function entriesOf(directory: string): readonly fs.Dirent[] {
+export function entriesOf(directory: string): readonly Dirent[] {
   try {
-    return fs.readdirSync(directory, { withFileTypes: true });
+    return readdirSync(directory, { withFileTypes: true });
   } catch {
     return [];
   }
@@ -60,5 +60,5 @@ export function linkedDirectories(directory: string, view: View): readonly strin
   const lying = entriesOf(directory)
     .filter((entry) => entry.isSymbolicLink() && isConfigName(nameOfOriginal(entry.name) ?? entry.name))
     .flatMap(({ name }) => directoryOf(join(directory, name), view));
-  return [...new Set(lying)].filter((each) => each !== directory && fs.existsSync(each));
+  return [...new Set(lying)].filter((each) => each !== directory && existsSync(each));
 }

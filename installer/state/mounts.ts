@@ -1,4 +1,4 @@
-import { readFileSync } from "../../system/fs";
+import { readFileSync } from "node:fs";
 
 /** One line of /proc/self/mountinfo. */
 export interface Mount {

@@ -1,8 +1,8 @@
+import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { DROPIN_FILE, dropinFolder, isDropinName } from "../../cni/conflist/dropin";
 import { isConfigName, MAX_CONFIG_BYTES, readConfig } from "../../cni/conflist/read";
 import { reasonOf } from "../../cni/errors";
 import { equal } from "../../system/bytes";
-import * as fs from "../../system/fs";
 import { basename, dirname, join } from "../../system/path";
 import { directoriesToNote } from "./directories";
 import { decodeJournal, nameOfOriginal } from "./journal";
@@ -24,24 +24,24 @@ function unreadable(error: unknown): Pick<FoundFile, "problem" | "hidden"> {
 
 /** Observes one file; undefined if it does not exist. */
 function find(path: string, view: View): FoundFile | undefined {
-  const link = fs.lstatSync(path, { throwIfNoEntry: false });
+  const link = lstatSync(path, { throwIfNoEntry: false });
   if (link === undefined) return undefined;
   const name = basename(path);
-  const target = link.isSymbolicLink() ? { target: fs.readlinkSync(path) } : {};
+  const target = link.isSymbolicLink() ? { target: readlinkSync(path) } : {};
   const located = locate(path, view);
   if (located.hidden) {
     const problem = `is a link to ${target.target}, which is not mounted here`;
     return { name, mode: 0o644, ...target, problem, hidden: MOUNT_IT };
   }
   try {
-    const stat = fs.statSync(located.path);
+    const stat = statSync(located.path);
     const found = { name, mode: stat.mode & 0o777, owner: { uid: stat.uid, gid: stat.gid }, ...target };
     // Runtimes ignore directories, and fail at a link to one.
     if (link.isDirectory()) return { ...found, problem: "is a directory", ignored: true };
     if (stat.isDirectory()) return { ...found, problem: "is a link to a directory" };
     if (!stat.isFile()) return { ...found, problem: "is not a regular file" };
     if (stat.size > MAX_CONFIG_BYTES) return { ...found, problem: `is larger than ${MAX_CONFIG_BYTES} bytes` };
-    return { ...found, bytes: fs.readFileSync(located.path) };
+    return { ...found, bytes: readFileSync(located.path) };
   } catch (error) {
     return { name, mode: 0o644, ...target, ...unreadable(error) };
   }
@@ -55,15 +55,15 @@ export function isAsSeen({ path, bytes }: Seen, view: View): boolean {
 
 function isPluginCurrent(paths: Paths, plugin: PluginFile): boolean {
   // A link may lead to itself.
-  const isLink = fs.lstatSync(paths.plugin, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  const isLink = lstatSync(paths.plugin, { throwIfNoEntry: false })?.isSymbolicLink() === true;
   return !isLink && plugin.isCopy(paths.image, paths.plugin);
 }
 
 /** One of our directories and all its entries, innermost first. */
 function findAll(directory: string): readonly Remain[] {
-  const stat = fs.lstatSync(directory, { throwIfNoEntry: false });
+  const stat = lstatSync(directory, { throwIfNoEntry: false });
   if (!stat?.isDirectory()) return [];
-  const inside = fs.readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+  const inside = readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
     const path = join(directory, entry.name);
     return entry.isDirectory() ? findAll(path) : [{ path, isDirectory: false }];
   });
@@ -79,13 +79,13 @@ function findDropins({ netDir, auxiliary }: Paths, configs: readonly FoundFile[]
   const lists = new Set(
     configs.map(({ name, bytes }) => (bytes === undefined ? undefined : dropinFolder(readConfig(name, bytes)))),
   );
-  const folders = fs
-    .readdirSync(netDir, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && join(netDir, entry.name, DROPIN_FILE) !== auxiliary);
+  const folders = readdirSync(netDir, { withFileTypes: true }).filter(
+    (entry) => entry.isDirectory() && join(netDir, entry.name, DROPIN_FILE) !== auxiliary,
+  );
   return new Map(
     folders.map(({ name: folder }) => {
       const directory = join(netDir, folder);
-      const names = lists.has(folder) ? fs.readdirSync(directory).filter(isDropinName).sort() : [DROPIN_FILE];
+      const names = lists.has(folder) ? readdirSync(directory).filter(isDropinName).sort() : [DROPIN_FILE];
       return [folder, names.flatMap((name) => find(join(directory, name), view) ?? [])];
     }),
   );
@@ -94,22 +94,21 @@ function findDropins({ netDir, auxiliary }: Paths, configs: readonly FoundFile[]
 /** Paths of folders with our current or planned drop-in, whose other drop-ins count. */
 export function foldersWithDropin({ netDir, auxiliary }: Pick<Paths, "netDir" | "auxiliary">): readonly string[] {
   const below = entriesOf(netDir).filter((entry) => entry.isDirectory());
-  const folders = below.map(({ name }) => join(netDir, name)).filter((path) => fs.existsSync(join(path, DROPIN_FILE)));
-  const vendors = auxiliary === undefined ? [] : [dirname(auxiliary)].filter((path) => fs.existsSync(path));
+  const folders = below.map(({ name }) => join(netDir, name)).filter((path) => existsSync(join(path, DROPIN_FILE)));
+  const vendors = auxiliary === undefined ? [] : [dirname(auxiliary)].filter((path) => existsSync(path));
   return [...new Set([...folders, ...vendors])];
 }
 
 /** Temporary files left by a crash in a directory. */
 function temporaryIn(directory: string): readonly string[] {
-  return fs
-    .readdirSync(directory)
+  return readdirSync(directory)
     .filter(isTemporary)
     .map((name) => join(directory, name));
 }
 
 /** Observes the node's directories. @throws if one of them is missing or cannot be read */
 export function observe(paths: Paths, plugin: PluginFile): NodeState {
-  const names = fs.readdirSync(paths.netDir).sort();
+  const names = readdirSync(paths.netDir).sort();
   const inNetDir = (name: string) => find(join(paths.netDir, name), paths);
   const originals = names.flatMap((name) => {
     const of = nameOfOriginal(name);
@@ -137,7 +136,7 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     isPluginCurrent: isPluginCurrent(paths, plugin),
     attached: findAll(paths.attached),
-    executables: fs.readdirSync(paths.binDir),
+    executables: readdirSync(paths.binDir),
     leftovers: [...leftovers],
     ...(note === undefined ? {} : { directoriesToNote: note }),
   };

@@ -1,5 +1,6 @@
+import { statSync } from "node:fs";
 import { type Ended, run } from "../../system/child";
-import * as fs from "../../system/fs";
+import { isSameSync } from "../../system/fs";
 import { dirname } from "../../system/path";
 import { mountOf, readMountinfo } from "./mounts";
 
@@ -32,14 +33,14 @@ interface Stamp {
 }
 
 function stamp(path: string): Stamp | undefined {
-  const stat = fs.statSync(path, { throwIfNoEntry: false });
+  const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat?.isFile()) return undefined;
   const file = [stat.dev, stat.ino, stat.size, stat.mtimeMs, stat.mode & 0o111].join(" ");
   return { file, state: `${file} ${stat.ctimeMs}`, size: stat.size };
 }
 
 function isExecutable(path: string): boolean {
-  return (fs.statSync(path).mode & 0o111) !== 0;
+  return (statSync(path).mode & 0o111) !== 0;
 }
 
 /** The cause, by the code with which the kernel refuses to start a program. */
@@ -101,7 +102,7 @@ export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile 
       if (found === undefined) return false;
       const known = compared.get(copy);
       if (known?.source.state === wanted.state && known.copy.state === found.state) return known.same;
-      const same = isExecutable(copy) && fs.isSameSync(source, copy);
+      const same = isExecutable(copy) && isSameSync(source, copy);
       compared.set(copy, { source: wanted, copy: found, same });
       return same;
     },

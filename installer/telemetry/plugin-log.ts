@@ -1,7 +1,7 @@
+import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { NRI_VERB } from "../../cni/contract";
 import type { Log } from "../../process/log";
 import { textOf } from "../../system/bytes";
-import * as fs from "../../system/fs";
 import type { Instruments } from "./instruments";
 
 /** Maximum bytes per read; the rest is read the next time. */
@@ -15,7 +15,7 @@ export class Tail {
 
   constructor(private readonly path: string) {
     try {
-      const stat = fs.statSync(path, { throwIfNoEntry: false });
+      const stat = statSync(path, { throwIfNoEntry: false });
       this.inode = stat?.ino;
       this.offset = stat?.size ?? 0;
     } catch {
@@ -51,24 +51,24 @@ export class Tail {
   }
 
   /** The file to read from: the rotated one, until it is read completely. */
-  private next(): { readonly path: string; readonly stat: fs.Stats } | undefined {
+  private next(): { readonly path: string; readonly stat: Stats } | undefined {
     const aside = `${this.path}.1`;
-    const before = fs.statSync(aside, { throwIfNoEntry: false });
+    const before = statSync(aside, { throwIfNoEntry: false });
     if (before !== undefined && before.ino === this.inode && before.size > this.offset)
       return { path: aside, stat: before };
-    const stat = fs.statSync(this.path, { throwIfNoEntry: false });
+    const stat = statSync(this.path, { throwIfNoEntry: false });
     return stat && { path: this.path, stat };
   }
 
   private read(path: string, length: number): string {
     const buffer = new Uint8Array(Math.min(length, MAX_READ));
-    const descriptor = fs.openSync(path, "r");
+    const descriptor = openSync(path, "r");
     try {
-      const read = fs.readSync(descriptor, buffer, 0, buffer.length, this.offset);
+      const read = readSync(descriptor, buffer, 0, buffer.length, this.offset);
       this.offset += read;
       return textOf(buffer.subarray(0, read));
     } finally {
-      fs.closeSync(descriptor);
+      closeSync(descriptor);
     }
   }
 }

@@ -2,10 +2,12 @@
  * The installer, killed at its Nth operation that changes a file: KILL_AT names it, KILL_HALFWAY leaves half of what it
  * was about to write. Each adds a byte to the file that KILL_COUNTED names. Built for tests only.
  */
+
+import { readFileSync, readlinkSync } from "node:fs";
 import { type Disk, nodeDisk } from "../../installer/apply/disk";
 import { run } from "../../installer/run";
 import { host } from "../../system/engine/host";
-import { createFileSync, readFileSync, readlinkSync } from "../../system/fs";
+import { createFileSync } from "../../system/fs";
 import { args, environment, onStop, start, write } from "../../system/program";
 
 const SIGKILL = 9;

@@ -1,5 +1,6 @@
 /** Tells whether a directory counts as opened after a file in it, or a directory, was read. Built for tests only. */
-import { isOpened, readdirSync, readFileSync, statSync } from "../../system/fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { isOpened } from "../../system/opened";
 import { args, start, write } from "../../system/program";
 
 const [directory = "", path = "", withinMs] = args;

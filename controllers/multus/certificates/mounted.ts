@@ -1,8 +1,8 @@
+import { readFileSync } from "node:fs";
 import { reasonOf } from "../../../cni/errors";
 import type { Clock } from "../../../process/clock";
 import type { Log } from "../../../process/log";
 import { Loop } from "../../../process/loop";
-import { readFileSync } from "../../../system/fs";
 import { join } from "../../../system/path";
 import { readPair, type TlsPair } from "./certificate";
 import type { ServedCertificate } from "./served";

@@ -1,6 +1,31 @@
 /** Uses of system/ and the usual globals: they give the same results under Node and on the engine. */
+
+import {
+  accessSync,
+  chownSync,
+  closeSync,
+  constants,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  renameSync,
+  rmdirSync,
+  type Stats,
+  statfsSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  watch,
+} from "node:fs";
 import { run } from "../../../system/child";
-import * as fs from "../../../system/fs";
+import { copyFileSync, createFileSync, settleSync } from "../../../system/fs";
 
 type Case = (directory: string) => unknown;
 
@@ -48,113 +73,115 @@ export const cases: Readonly<Record<string, Case>> = {
   async makesFiles(directory) {
     const path = (name: string) => `${directory}/${name}`;
     const results = [
-      await told(() => fs.mkdirSync(path("made"), 0o700)),
-      await told(() => fs.mkdirSync(path("made"), 0o700)),
-      await told(() => fs.createFileSync(path("made/file"), bytes("grüße\n"), 0o4755)),
-      await told(() => fs.createFileSync(path("made/file"), bytes("other"), 0o644)),
-      await told(() => fs.createFileSync(path("none/file"), bytes("other"), 0o644)),
-      await told(() => fs.copyFileSync(path("made/file"), path("made/copy"), 0o600)),
-      await told(() => fs.copyFileSync(path("made/file"), path("made/copy"), 0o600)),
-      await told(() => fs.copyFileSync(path("made/none"), path("made/copy2"), 0o600)),
-      await told(() => fs.linkSync(path("made/file"), path("made/second"))),
-      await told(() => fs.linkSync(path("made/none"), path("made/third"))),
-      await told(() => fs.symlinkSync("second", path("made/link"))),
-      await told(() => fs.symlinkSync("nowhere", path("made/dangling"))),
-      await told(() => fs.renameSync(path("made/copy"), path("made/renamed"))),
-      await told(() => fs.renameSync(path("made/copy"), path("made/renamed"))),
-      await told(() => fs.chownSync(path("made/none"), 0, 0)),
-      await told(() => fs.settleSync(path("made"))),
-      await told(() => fs.settleSync(path("made/file"))),
-      await told(() => fs.settleSync(path("made/none"))),
-      await told(() => fs.rmdirSync(path("made"))),
-      await told(() => fs.unlinkSync(path("made"))),
-      await told(() => fs.createFileSync(path("made/gone"), new Uint8Array(300_000), 0o640)),
-      fs.statSync(path("made/gone")).size,
-      await told(() => fs.unlinkSync(path("made/gone"))),
-      await told(() => fs.unlinkSync(path("made/gone"))),
+      await told(() => mkdirSync(path("made"), 0o700)),
+      await told(() => mkdirSync(path("made"), 0o700)),
+      await told(() => createFileSync(path("made/file"), bytes("grüße\n"), 0o4755)),
+      await told(() => createFileSync(path("made/file"), bytes("other"), 0o644)),
+      await told(() => createFileSync(path("none/file"), bytes("other"), 0o644)),
+      await told(() => copyFileSync(path("made/file"), path("made/copy"), 0o600)),
+      await told(() => copyFileSync(path("made/file"), path("made/copy"), 0o600)),
+      await told(() => copyFileSync(path("made/none"), path("made/copy2"), 0o600)),
+      await told(() => linkSync(path("made/file"), path("made/second"))),
+      await told(() => linkSync(path("made/none"), path("made/third"))),
+      await told(() => symlinkSync("second", path("made/link"))),
+      await told(() => symlinkSync("nowhere", path("made/dangling"))),
+      await told(() => renameSync(path("made/copy"), path("made/renamed"))),
+      await told(() => renameSync(path("made/copy"), path("made/renamed"))),
+      await told(() => chownSync(path("made/none"), 0, 0)),
+      await told(() => settleSync(path("made"))),
+      await told(() => settleSync(path("made/file"))),
+      await told(() => settleSync(path("made/none"))),
+      await told(() => rmdirSync(path("made"))),
+      await told(() => unlinkSync(path("made"))),
+      await told(() => createFileSync(path("made/gone"), new Uint8Array(300_000), 0o640)),
+      statSync(path("made/gone")).size,
+      await told(() => unlinkSync(path("made/gone"))),
+      await told(() => unlinkSync(path("made/gone"))),
     ];
     return results;
   },
   async looksAtFiles(directory) {
     const path = (name: string) => `${directory}/${name}`;
-    fs.mkdirSync(path("seen"), 0o750);
-    fs.createFileSync(path("seen/ö file"), bytes("\ufeffgrüße\n"), 0o644);
-    fs.symlinkSync("ö file", path("seen/link"));
-    fs.symlinkSync("loop", path("seen/loop"));
-    fs.symlinkSync("nowhere", path("seen/dangling"));
-    for (const name of ["b", "a", "10", "9", "Z"]) fs.createFileSync(path(`seen/${name}`), bytes(name), 0o600);
-    const shown = (stats: fs.Stats | undefined) =>
+    mkdirSync(path("seen"), 0o750);
+    createFileSync(path("seen/ö file"), bytes("\ufeffgrüße\n"), 0o644);
+    symlinkSync("ö file", path("seen/link"));
+    symlinkSync("loop", path("seen/loop"));
+    symlinkSync("nowhere", path("seen/dangling"));
+    for (const name of ["b", "a", "10", "9", "Z"]) createFileSync(path(`seen/${name}`), bytes(name), 0o600);
+    const shown = (stats: Stats | undefined) =>
       stats && {
         ...{ mode: stats.mode, uid: stats.uid, gid: stats.gid, size: stats.size },
         kinds: [stats.isFile(), stats.isDirectory(), stats.isSymbolicLink()],
       };
     const file = path("seen/ö file");
-    const descriptor = fs.openSync(file, "r");
+    const descriptor = openSync(file, "r");
     const into = new Uint8Array(16);
     const read = [
-      fs.readSync(descriptor, into, 2, 4, null),
-      fs.readSync(descriptor, into, 6, 2, 0),
-      fs.readSync(descriptor, into, 8, 8, null),
-      fs.readSync(descriptor, into, 0, 8, 100),
+      readSync(descriptor, into, 2, 4, null),
+      readSync(descriptor, into, 6, 2, 0),
+      readSync(descriptor, into, 8, 8, null),
+      readSync(descriptor, into, 0, 8, 100),
     ];
-    fs.closeSync(descriptor);
-    const [one, same, other] = [fs.statSync(file), fs.lstatSync(file), fs.statSync(path("seen/a"))];
+    closeSync(descriptor);
+    const [one, same, other] = [statSync(file), lstatSync(file), statSync(path("seen/a"))];
     return [
       shown(one),
-      shown(fs.statSync(path("seen/link"))),
-      shown(fs.lstatSync(path("seen/link"))),
-      shown(fs.lstatSync(path("seen/dangling"))),
-      shown(fs.statSync(path("seen"))),
+      shown(statSync(path("seen/link"))),
+      shown(lstatSync(path("seen/link"))),
+      shown(lstatSync(path("seen/dangling"))),
+      shown(statSync(path("seen"))),
       [one.ino === same.ino, one.ino === other.ino, one.dev === other.dev, one.dev],
       [one.mtimeMs === same.mtimeMs, one.ctimeMs > 1.7e12, one.mtimeMs > 1.7e12],
-      await told(() => fs.statSync(path("seen/none"), { throwIfNoEntry: false })),
-      await told(() => fs.statSync(`${file}/none`, { throwIfNoEntry: false })),
-      await told(() => fs.statSync(path("seen/none"))),
-      await told(() => fs.statSync(path("seen/loop"), { throwIfNoEntry: false })),
-      fs.readFileSync(file, "utf8"),
-      text(fs.readFileSync(file)),
-      fs.readFileSync("/proc/self/mountinfo", "utf8").length > 0,
-      await told(() => fs.readFileSync(path("seen"))),
-      await told(() => fs.readFileSync(path("seen/none"), "utf8")),
+      await told(() => statSync(path("seen/none"), { throwIfNoEntry: false })),
+      await told(() => statSync(`${file}/none`, { throwIfNoEntry: false })),
+      await told(() => statSync(path("seen/none"))),
+      await told(() => statSync(path("seen/loop"), { throwIfNoEntry: false })),
+      readFileSync(file, "utf8"),
+      text(readFileSync(file)),
+      readFileSync("/proc/self/mountinfo", "utf8").length > 0,
+      await told(() => readFileSync(path("seen"))),
+      await told(() => readFileSync(path("seen/none"), "utf8")),
       read,
       [...into],
-      await told(() => fs.openSync(path("seen/none"), "r")),
-      await told(() => fs.closeSync(999)),
-      fs.readdirSync(path("seen")),
-      fs
-        .readdirSync(path("seen"), { withFileTypes: true })
-        .map((each) => [each.name, each.isDirectory(), each.isSymbolicLink()]),
-      fs.readdirSync(directory, { withFileTypes: true }).map((each) => [each.name, each.isDirectory()]),
-      await told(() => fs.readdirSync(file)),
-      await told(() => fs.readdirSync(path("seen/none"))),
-      fs.readlinkSync(path("seen/link")),
-      await told(() => fs.readlinkSync(file)),
-      fs.realpathSync(path("seen/link")) === fs.realpathSync(file),
-      await told(() => fs.realpathSync(path("seen/dangling"))),
-      ["seen", "seen/none", "seen/dangling", "seen/link"].map((name) => fs.existsSync(path(name))),
-      await told(() => fs.accessSync(file, fs.constants.W_OK)),
-      await told(() => fs.accessSync(file, fs.constants.X_OK)),
-      await told(() => fs.accessSync(path("seen/none"), fs.constants.W_OK)),
-      fs.statfsSync(directory).bsize,
-      fs.statfsSync(directory).bavail > 0,
-      await told(() => fs.statfsSync(path("seen/none"))),
+      await told(() => openSync(path("seen/none"), "r")),
+      await told(() => closeSync(999)),
+      readdirSync(path("seen")),
+      readdirSync(path("seen"), { withFileTypes: true }).map((each) => [
+        each.name,
+        each.isDirectory(),
+        each.isSymbolicLink(),
+      ]),
+      readdirSync(directory, { withFileTypes: true }).map((each) => [each.name, each.isDirectory()]),
+      await told(() => readdirSync(file)),
+      await told(() => readdirSync(path("seen/none"))),
+      readlinkSync(path("seen/link")),
+      await told(() => readlinkSync(file)),
+      realpathSync(path("seen/link")) === realpathSync(file),
+      await told(() => realpathSync(path("seen/dangling"))),
+      ["seen", "seen/none", "seen/dangling", "seen/link"].map((name) => existsSync(path(name))),
+      await told(() => accessSync(file, constants.W_OK)),
+      await told(() => accessSync(file, constants.X_OK)),
+      await told(() => accessSync(path("seen/none"), constants.W_OK)),
+      statfsSync(directory).bsize,
+      statfsSync(directory).bavail > 0,
+      await told(() => statfsSync(path("seen/none"))),
     ];
   },
   async manyFiles(directory) {
     const names = Array.from({ length: 300 }, (_, at) => `${"name ".repeat(40)}${at}`);
-    fs.createFileSync(`${directory}/first`, bytes("x"), 0o600);
-    for (const name of names) fs.linkSync(`${directory}/first`, `${directory}/${name}`);
-    return fs.readdirSync(directory);
+    createFileSync(`${directory}/first`, bytes("x"), 0o600);
+    for (const name of names) linkSync(`${directory}/first`, `${directory}/${name}`);
+    return readdirSync(directory);
   },
   async watches(directory) {
-    const results: unknown[] = [await told(() => fs.watch(`${directory}/none`, () => undefined))];
+    const results: unknown[] = [await told(() => watch(`${directory}/none`, () => undefined))];
     let changed: () => void = () => undefined;
-    const watched = fs.watch(directory, () => changed());
-    const other = fs.watch(directory, () => undefined);
+    const watched = watch(directory, () => changed());
+    const other = watch(directory, () => undefined);
     for (const change of [
-      () => fs.createFileSync(`${directory}/one`, bytes("1"), 0o600),
-      () => fs.renameSync(`${directory}/one`, `${directory}/two`),
-      () => fs.unlinkSync(`${directory}/two`),
+      () => createFileSync(`${directory}/one`, bytes("1"), 0o600),
+      () => renameSync(`${directory}/one`, `${directory}/two`),
+      () => unlinkSync(`${directory}/two`),
     ]) {
       const seen = new Promise<void>((resolve) => {
         changed = resolve;

@@ -1,15 +1,48 @@
-/** Files by the C host, with fs.ts's interface. */
-import { concat } from "../host/bytes";
-import { AT_REMOVEDIR, Open } from "../host/files";
-import { failed } from "./engine/errors";
-import { host } from "./engine/host";
-import { inChild, ready } from "./engine/loop";
-import type { Dirent, Stats, Watch } from "./fs";
+/**
+ * The engine's `node:fs`, which the build puts in its place: the functions that programs use, with Node's names,
+ * arguments and errors, by the C host. A failed call throws an Error whose `code` is the name of an errno and whose
+ * message begins with it.
+ */
+import { concat } from "../../host/bytes";
+import { AT_REMOVEDIR, Open } from "../../host/files";
+import { failed } from "./errors";
+import { host } from "./host";
+import { ready } from "./loop";
 
-export type { Dirent, Stats, Watch } from "./fs";
+/** A file's status. */
+export interface Stats {
+  readonly dev: number;
+  readonly ino: number;
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** In bytes. */
+  readonly size: number;
+  /** In milliseconds since 1970, with fractions. */
+  readonly mtimeMs: number;
+  readonly ctimeMs: number;
+  isFile(): boolean;
+  isDirectory(): boolean;
+  isSymbolicLink(): boolean;
+}
+
+/** An entry of a directory. */
+export interface Dirent {
+  readonly name: string;
+  isDirectory(): boolean;
+  isSymbolicLink(): boolean;
+}
+
+/** A watch of a directory. */
+export interface FSWatcher {
+  /** Ends it. */
+  close(): void;
+  /** The watch has ended: the kernel reports no more events. */
+  on(event: "error", listener: (error: Error) => void): unknown;
+}
 
 /** The result of a call. @throws an Error as in Node, with the call and its paths */
-function checked(result: number, call: string, ...paths: readonly string[]): number {
+export function checked(result: number, call: string, ...paths: readonly string[]): number {
   if (result >= 0) return result;
   throw failed(-result, [call, paths.map((path) => `'${path}'`).join(" -> ")].join(" ").trim());
 }
@@ -186,8 +219,11 @@ export function statfsSync(path: string): { readonly bavail: number; readonly bs
   return { bavail: long(view, STATFS.available), bsize: long(view, STATFS.blockSize) };
 }
 
-export const openSync = (path: string, _flags: "r"): number =>
-  checked(host.open(path, Open.readOnly | Open.closeOnExec, 0), "open", path);
+const O_EXCL = 0o200;
+const FLAGS = { r: Open.readOnly, wx: Open.writeOnly | Open.create | O_EXCL };
+
+export const openSync = (path: string, flags: keyof typeof FLAGS, mode = 0o666): number =>
+  checked(host.open(path, FLAGS[flags] | Open.closeOnExec, mode), "open", path);
 
 export function closeSync(descriptor: number): void {
   checked(host.close(descriptor), "close");
@@ -204,13 +240,21 @@ export function readSync(
   return checked(position === null ? host.read(descriptor, part) : host.pread(descriptor, part, position), "read");
 }
 
+/** @returns bytes written, which may be fewer */
+export const writeSync = (descriptor: number, bytes: Uint8Array): number =>
+  checked(host.write(descriptor, bytes), "write");
+
+export const fchmodSync = (descriptor: number, mode: number): void =>
+  void checked(host.fchmod(descriptor, mode), "fchmod");
+export const fsyncSync = (descriptor: number): void => void checked(host.fsync(descriptor), "fsync");
+
 /** Flags and events of inotify(7). */
-const INOTIFY_FLAGS = 0x80800; // IN_CLOEXEC, IN_NONBLOCK
+export const INOTIFY_FLAGS = 0x80800; // IN_CLOEXEC, IN_NONBLOCK
 /** Events of changes of a directory's entries, of a file in it, or of the directory itself. */
 const WATCHED = 0x0002 | 0x0004 | 0x0040 | 0x0080 | 0x0100 | 0x0200 | 0x0400 | 0x0800;
 const IN_IGNORED = 0x8000;
 /** Of `struct inotify_event` before its name, whose length is its last member. */
-const EVENT_SIZE = 16;
+export const EVENT_SIZE = 16;
 
 interface Watcher {
   readonly changed: () => void;
@@ -242,7 +286,11 @@ async function tellEvents(): Promise<never> {
   }
 }
 
-export function watch(directory: string, changed: () => void): Watch {
+/**
+ * Reports each change of a directory's entries or of a file in it. @throws if the kernel refuses a watch (ENOSPC,
+ * EMFILE)
+ */
+export function watch(directory: string, changed: () => void): FSWatcher {
   if (inotify < 0) {
     inotify = checked(host.inotifyInit(INOTIFY_FLAGS), "watch", directory);
     void tellEvents();
@@ -263,48 +311,6 @@ export function watch(directory: string, changed: () => void): Watch {
   };
 }
 
-const OPENED = 0x20 | 0x01000000; // IN_OPEN, IN_ONLYDIR
-const IN_ISDIR = 0x40000000;
-
-/** Whether an event is of the directory itself; events of entries have a name. */
-function isOfItself(events: Uint8Array): boolean {
-  const view = new DataView(events.buffer, events.byteOffset, events.length);
-  for (let at = 0; at < events.length; at += EVENT_SIZE + view.getUint32(at + 12, true))
-    if ((view.getUint32(at + 4, true) & IN_ISDIR) !== 0 && view.getUint32(at + 12, true) === 0) return true;
-  return false;
-}
-
-/** Reads events until there is one of the directory itself. */
-async function untilOpened(descriptor: number, signal: AbortSignal): Promise<void> {
-  const bytes = new Uint8Array(CHUNK);
-  do await ready(descriptor, "read", signal);
-  while (!isOfItself(bytes.subarray(0, checked(host.read(descriptor, bytes), "watch"))));
-}
-
-export async function isOpened(
-  directory: string,
-  meanwhile: () => Promise<unknown>,
-  withinMs: number,
-): Promise<boolean> {
-  const descriptor = checked(host.inotifyInit(INOTIFY_FLAGS), "watch", directory);
-  const over = new AbortController();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  try {
-    checked(host.inotifyAdd(descriptor, directory, OPENED), "watch", directory);
-    await meanwhile();
-    timer = setTimeout(() => over.abort(), withinMs);
-    return await untilOpened(descriptor, over.signal).then(
-      () => true,
-      () => false,
-    );
-  } finally {
-    clearTimeout(timer);
-    host.close(descriptor);
-  }
-}
-
-export const apart: <T>(work: () => T) => Promise<T> = inChild;
-
 export const linkSync = (existing: string, path: string): void =>
   void checked(host.link(existing, path), "link", existing, path);
 export const symlinkSync = (target: string, path: string): void =>
@@ -315,60 +321,3 @@ export const mkdirSync = (path: string, mode: number): void => void checked(host
 export const rmdirSync = (path: string): void => void checked(host.unlink(path, AT_REMOVEDIR), "rmdir", path);
 export const chownSync = (path: string, uid: number, gid: number): void =>
   void checked(host.chown(path, uid, gid), "chown", path);
-
-const O_EXCL = 0o200;
-const NEW_FILE = Open.writeOnly | Open.create | O_EXCL;
-
-function writeFully(descriptor: number, bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length; ) at += checked(host.write(descriptor, bytes.subarray(at)), "write");
-}
-
-/** Sets a file's mode, and syncs it to disk. */
-function finish(descriptor: number, mode: number): void {
-  checked(host.fchmod(descriptor, mode), "fchmod");
-  checked(host.fsync(descriptor), "fsync");
-}
-
-export const createFileSync = (path: string, bytes: Uint8Array, mode: number): void =>
-  withOpen(path, NEW_FILE, mode, (descriptor) => {
-    writeFully(descriptor, bytes);
-    finish(descriptor, mode);
-  });
-
-function copyBytes(from: number, to: number): void {
-  const block = new Uint8Array(CHUNK);
-  for (let size = -1; size !== 0; ) {
-    size = checked(host.read(from, block), "read");
-    writeFully(to, block.subarray(0, size));
-  }
-}
-
-export const copyFileSync = (from: string, path: string, mode: number): void =>
-  withOpen(from, Open.readOnly, 0, (source) =>
-    withOpen(path, NEW_FILE, mode, (descriptor) => {
-      try {
-        copyBytes(source, descriptor);
-        finish(descriptor, mode);
-      } catch (error) {
-        host.unlink(path, 0);
-        throw error;
-      }
-    }),
-  );
-
-export const settleSync = (path: string): void =>
-  withOpen(path, Open.readOnly, 0, (descriptor) => void checked(host.fsync(descriptor), "fsync"));
-
-/** Block by block, since an executable may exceed this process's memory limit. */
-function isSame(left: number, right: number): boolean {
-  const [one, other] = [new Uint8Array(CHUNK), new Uint8Array(CHUNK)];
-  for (;;) {
-    const size = checked(host.read(left, one), "read");
-    if (size !== checked(host.read(right, other), "read")) return false;
-    if (size === 0) return true;
-    if (!host.isEqual(one.subarray(0, size), other.subarray(0, size))) return false;
-  }
-}
-
-export const isSameSync = (left: string, right: string): boolean =>
-  withOpen(left, Open.readOnly, 0, (one) => withOpen(right, Open.readOnly, 0, (other) => isSame(one, other)));
