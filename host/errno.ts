@@ -71,6 +71,7 @@ const meanings: Readonly<Record<number, string>> = {
   [Errno.EISDIR]: "is a directory",
   [Errno.EINVAL]: "invalid argument",
   [Errno.EMFILE]: "too many open files",
+  [Errno.EFBIG]: "it is too large",
   [Errno.ENOSPC]: "no space left",
   [Errno.EROFS]: "the file system is read-only",
   [Errno.EPIPE]: "the reader is gone",

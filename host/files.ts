@@ -1,6 +1,6 @@
 /** Files and descriptors from container runtimes: pipes, files, and non-blocking ones. */
 import { shortened } from "../cni/errors";
-import { checked, Errno } from "./errno";
+import { checked, Errno, SystemError } from "./errno";
 import { Poll } from "./poll";
 import type { Host } from "./port";
 
@@ -41,11 +41,17 @@ function retried(host: Host, descriptor: number, events: number, call: () => num
   }
 }
 
-/** Reads up to the end of input. @throws SystemError */
-export function readAll(host: Host, descriptor: number): string {
+/** Nothing that a program here reads whole is larger: another file has taken its place. */
+export const MAX_FILE_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Reads up to the end of input. Returns a negated errno if the kernel refuses, or EFBIG beyond {@link MAX_FILE_BYTES}.
+ */
+export function readBytes(host: Host, descriptor: number): Uint8Array | number {
   let buffer = new Uint8Array(FIRST_CHUNK);
   let size = 0;
   for (;;) {
+    if (size > MAX_FILE_BYTES) return -Errno.EFBIG;
     if (size === buffer.length) {
       const larger = new Uint8Array(2 * size);
       larger.set(buffer);
@@ -53,9 +59,17 @@ export function readAll(host: Host, descriptor: number): string {
     }
     const free = buffer.subarray(size);
     const got = retried(host, descriptor, Poll.input, () => host.read(descriptor, free));
-    if (checked(`read descriptor ${descriptor}`, got) === 0) return host.decode(buffer.subarray(0, size));
+    if (got < 0) return got;
+    if (got === 0) return buffer.subarray(0, size);
     size += got;
   }
+}
+
+/** The text up to the end of input. @throws SystemError */
+export function readAll(host: Host, descriptor: number): string {
+  const bytes = readBytes(host, descriptor);
+  if (typeof bytes !== "number") return host.decode(bytes);
+  throw new SystemError(`read descriptor ${descriptor}`, -bytes);
 }
 
 /** The text of a file. @throws SystemError */

@@ -160,7 +160,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
           { name: "repair-controller", ready: false, state: { running: {} } },
         ],
       }),
-      warnings: new Map([["linkerd-cni-two", "linkerd-cni: warn: 10-calico.conflist was changed back"]]),
+      warnings: new Map([["linkerd-cni-two", "linkerd-cni: warn: another program changed 10-calico.conflist back"]]),
     },
     ["error: pod linkerd-cni-two is not ready: containers with unready status: [repair-controller]"],
   ],

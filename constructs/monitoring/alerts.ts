@@ -15,7 +15,7 @@ const ADD = `{verb="ADD"}`;
 function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Alert[] {
   const { addErrors, addMilliseconds, contests, notReadyMinutes } = values.prometheusRule;
   const notReady = concat(text(notReadyMinutes), "m");
-  const contested = `sum by (${NODE}, file, writer) (${added("linkerd_cni_config_contested", WINDOW)})`;
+  const contested = `sum by (${NODE}, file) (${added("linkerd_cni_config_contested", WINDOW)})`;
   const failed = `sum by (${NODE}, code) (${added('linkerd_cni_plugin_calls_total{verb="ADD", code!=""}', WINDOW)})`;
   const p99 = quantile(0.99, ["linkerd_cni_plugin_seconds", ADD], WINDOW, NODE);
   const calls = `sum by (${NODE}) (${added(`linkerd_cni_plugin_seconds_count${ADD}`, WINDOW)})`;
@@ -45,7 +45,7 @@ function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Ale
       severity: "warning",
       expr: concat(contested, " >= ", contests),
       summary: "Another program keeps changing a node's CNI configuration",
-      description: `${ON_NODE} {{ $labels.writer }} has taken the plugin out of {{ $labels.file }} ${VALUE} times in 15 minutes.`,
+      description: `${ON_NODE} Another program has taken the plugin out of {{ $labels.file }} ${VALUE} times in 15 minutes.`,
     },
     {
       alert: "LinkerdCNIAddErrors",

@@ -215,7 +215,7 @@ describe("with a runtime that reads drop-ins", () => {
       waits.add((await installer.reconcile()).againInMs);
     }
     expect(Math.max(...[...waits].map((ms) => ms ?? 0))).toBeGreaterThan(100);
-    expect(node.lines.join("\n")).not.toContain("changed back");
+    expect(node.lines.join("\n")).not.toContain("another program changed");
   });
 
   test("while the owner's list is missing, its drop-in stays", async () => {

@@ -15,7 +15,6 @@ import type { Paths } from "../state/paths";
 import type { PluginFile } from "../state/plugin-file";
 import type { Instruments } from "../telemetry/instruments";
 import { type Backoff, isContested, NO_BACKOFF, repaired, undone, waitMs } from "./backoff";
-import { Contests } from "./contests";
 import {
   aloneMessage,
   blockedMessage,
@@ -79,6 +78,9 @@ const WAITING_MS = 1_000;
 const MOST_ROUNDS = 5;
 const BUSY_MS = 100;
 
+/** Number of undone repairs in a row from which each one causes a warning. */
+const LASTING_FIGHT = 3;
+
 /**
  * What is retried: a step, or replacing another installer's stanza in a chain that already calls our plugin. The
  * back-off of the latter is separate: linkerd's installer restores its stanza while it runs and removes the chain when
@@ -113,13 +115,11 @@ export class Reconciler {
   private readonly settleDelay = new SettleDelay();
   private readonly ownership: Ownership;
   private readonly reads: RuntimeReads;
-  private readonly contests: Contests;
   /** Whose kubeconfig is on the node; undefined before the first run. */
   private kubeconfig: KubeconfigOwner | undefined;
 
   constructor(private readonly deps: ReconcilerDeps) {
     this.changer = new Changer(deps);
-    this.contests = new Contests(deps);
     this.ownership = new Ownership({ ...deps, stage: () => this.changer.stage() });
     this.warn = sayOnce(deps.log.warn);
     this.complain = sayOnce(deps.log.error);
@@ -404,9 +404,17 @@ export class Reconciler {
     const backoff = undone(last.backoff, now);
     const isShared = step !== "chain" || plan.choice?.way === "edit";
     if (isShared && last.failure === undefined && backoff !== last.backoff && isContested(backoff)) {
-      this.contests.report(contestedPath(plan.steps[step]), backoff);
+      this.reportContest(contestedPath(plan.steps[step]), backoff);
     }
     return { ...last, backoff };
+  }
+
+  /** Reports that another program keeps undoing our changes of a file. */
+  private reportContest(path: string, { level, contests }: Backoff): void {
+    const { log, instruments } = this.deps;
+    instruments.contested.inc({ file: basename(path) });
+    const isLasting = contests === LASTING_FIGHT || level >= LASTING_FIGHT;
+    log[isLasting ? "warn" : "info"](`another program changed ${path} back (${contests} in a row)`);
   }
 
   private count(step: Step, plan: Plan, backoff: Backoff): void {

@@ -6,7 +6,7 @@ export interface Instruments {
   /** A step that installed something for the first time. */
   readonly installs: Counter<"step">;
   readonly rechains: Counter<"file">;
-  readonly contested: Counter<"file" | "writer">;
+  readonly contested: Counter<"file">;
   readonly failures: Counter;
   readonly tokenRenewals: Counter<"result">;
   readonly pluginCalls: Counter<"verb" | "decision" | "code">;
@@ -45,12 +45,7 @@ export function createInstruments(): Instruments {
     registry,
     installs: counter("installs_total", "Steps that changed files of the node, by step.", "step"),
     rechains: counter("rechains_total", "Times that the stanza was put back into a configuration.", "file"),
-    contested: counter(
-      "config_contested",
-      "Times that another writer undid a repair within ten seconds, by file and likely writer.",
-      "file",
-      "writer",
-    ),
+    contested: counter("config_contested", "Times that another writer undid a repair within ten seconds.", "file"),
     failures: counter("failures_total", "Reconciliations of the node that ended in an error."),
     tokenRenewals: counter("token_renewals_total", "Tokens requested for the plugin, by result.", "result"),
     pluginCalls: counter("plugin_calls_total", "Calls of the plugin, from its log.", "verb", "decision", "code"),

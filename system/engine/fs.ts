@@ -3,8 +3,7 @@
  * arguments and errors, by the C host. A failed call throws an Error whose `code` is the name of an errno and whose
  * message begins with it.
  */
-import { concat } from "../../host/bytes";
-import { AT_REMOVEDIR, Open } from "../../host/files";
+import { AT_REMOVEDIR, Open, readBytes } from "../../host/files";
 import { failed } from "./errors";
 import { host } from "./host";
 import { ready } from "./loop";
@@ -120,23 +119,13 @@ function withOpen<T>(path: string, flags: number, mode: number, work: (descripto
   }
 }
 
-const FIRST_CHUNK = 16 * 1024;
 const CHUNK = 128 * 1024;
-
-function readToEnd(descriptor: number): Uint8Array {
-  const parts: Uint8Array[] = [];
-  for (let size = FIRST_CHUNK; ; size = Math.min(2 * size, CHUNK)) {
-    const part = new Uint8Array(size);
-    const taken = checked(host.read(descriptor, part), "read");
-    if (taken === 0) return concat(parts);
-    parts.push(part.subarray(0, taken));
-  }
-}
 
 function readFile(path: string): Uint8Array;
 function readFile(path: string, encoding: "utf8"): string;
 function readFile(path: string, encoding?: "utf8"): Uint8Array | string {
-  const bytes = withOpen(path, Open.readOnly, 0, readToEnd);
+  const bytes = withOpen(path, Open.readOnly, 0, (descriptor) => readBytes(host, descriptor));
+  if (typeof bytes === "number") throw failed(-bytes, `read '${path}'`);
   return encoding === undefined ? bytes : host.decode(bytes);
 }
 export const readFileSync = readFile;

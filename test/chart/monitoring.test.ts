@@ -60,7 +60,7 @@ const NODE = 'node="n1", pod="linkerd-cni-x"';
 const HERE = { node: "n1", pod: "linkerd-cni-x" };
 const at = (metric: string, labels = "") => `linkerd_cni_${metric}{${labels === "" ? NODE : `${NODE}, ${labels}`}}`;
 const repair = (metric: string) => at(`repair_controller_${metric}`);
-const contested = at("config_contested", 'file="10-k.conflist", writer="calico"');
+const contested = at("config_contested", 'file="10-k.conflist"');
 const addErrors = at("plugin_calls_total", 'verb="ADD", decision="", code="7"');
 const renewed = (result: string) => at("token_renewals_total", `result="${result}"`);
 const up = (container: string) => `up{job="linkerd-cni/linkerd-cni", container="${container}", ${NODE}}`;
@@ -102,7 +102,7 @@ const cases: Cases = {
     // The series begins with the third contest, so its increase is not visible.
     fires: { [contested]: "_x20 3x5" },
     atMinute: 22,
-    labels: { file: "10-k.conflist", writer: "calico" },
+    labels: { file: "10-k.conflist" },
     says: "calico has taken the plugin out of 10-k.conflist 3 times in 15 minutes.",
     quiet: {
       "twice only": { [contested]: "_x20 2x5" },

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { kilobytes } from "../support/processes";
@@ -18,7 +18,7 @@ const PORT = 19_871;
 
 async function contested(): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${PORT}/metrics`)).text();
-  const line = new RegExp(`linkerd_cni_config_contested\\{file="${NAME}",writer="cilium-agent"\\} (\\d+)`);
+  const line = new RegExp(`linkerd_cni_config_contested\\{file="${NAME}"\\} (\\d+)`);
   return Number(line.exec(text)?.[1] ?? 0);
 }
 
@@ -56,7 +56,7 @@ test("a writer that strips the stanza every 100 ms is damped, named, and outlive
   expect(writes).toBeLessThanOrEqual(40);
   expect(counted).toBeGreaterThanOrEqual(CONTESTS);
   expect(grown).toBeLessThan(8_000);
-  expect(installer.log).toContain("cilium-agent");
+  expect(installer.log).toContain(`another program changed ${join(node.netDir, NAME)} back`);
   expect(installer.log).toContain("waiting to change it again");
   expect(await installer.stop()).toBe(0);
   expect(node.content()).toEqual({ [`net.d/${NAME}`]: LIST });
@@ -77,3 +77,22 @@ test("an owner who writes his file every 4 s is followed at once each time", asy
   expect(installer.log).toContain(`cilium-agent (${WRITES} in a row)`);
   expect(installer.log).not.toContain("waiting to change it again");
 }, 130_000);
+
+test("files of any size in place of ours do not end the installer", async () => {
+  const large = Buffer.alloc(100 << 20, '{"');
+  const [plugin, kubeconfig] = [join(node.binDir, "linkerd-cni"), join(node.netDir, "ZZZ-linkerd-cni-kubeconfig")];
+  writeFileSync(join(node.netDir, "01-large.conflist"), large);
+  writeFileSync(join(node.netDir, "linkerd-cni.journal"), large);
+  installer = node.start();
+  await installer.says("ends in our stanza");
+  for (const round of [1, 2, 3]) {
+    writeFileSync(kubeconfig, large);
+    writeFileSync(plugin, large);
+    const whole = performance.now() + 15_000;
+    while (statSync(plugin).size === large.length || statSync(kubeconfig).size === large.length) {
+      if (installer.hasEnded || performance.now() > whole) throw new Error(`round ${round}: ${installer.log}`);
+      await sleep(20);
+    }
+  }
+  expect(node.answers()).toBe(true);
+});

@@ -14,7 +14,7 @@ export async function exposedMetrics(): Promise<string> {
   installer.read({ chained: () => true, ready: () => true, reached: () => true });
   installer.installs.inc({ step: "a" });
   installer.rechains.inc({ file: "a" });
-  installer.contested.inc({ file: "a", writer: "b" });
+  installer.contested.inc({ file: "a" });
   installer.tokenRenewals.inc({ result: "a" });
   installer.pluginCalls.inc({ verb: "ADD", decision: "redirect", code: "" });
   installer.pluginLookups.inc({ way: "installer" });

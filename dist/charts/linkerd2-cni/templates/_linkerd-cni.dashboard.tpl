@@ -676,8 +676,8 @@ panels:
       - datasource:
           type: prometheus
           uid: $datasource
-        expr: sum by (file, writer) (rate(linkerd_cni_config_contested{node=~"$node"}[$__rate_interval]))
-        legendFormat: {{ "{{file}} {{writer}}" | quote }}
+        expr: sum by (file) (rate(linkerd_cni_config_contested{node=~"$node"}[$__rate_interval]))
+        legendFormat: {{ "{{file}}" | quote }}
         refId: B
       - datasource:
           type: prometheus
