@@ -114,8 +114,8 @@ export class Kubectl {
   }
 
   private output({ code, out, err }: Ended, verb: string): string {
-    if (code === 0) return out;
-    throw new KubectlError(`kubectl ${verb}: ${lastWords(err) || `ended with status ${code}`}`);
+    if (code === 0) return printable(out);
+    throw new KubectlError(`kubectl ${verb}: ${lastWords(printable(err)) || `ended with status ${code}`}`);
   }
 
   /**
@@ -142,7 +142,7 @@ export class Kubectl {
 
   private read<T>(text: string, question: Question): T {
     try {
-      return JSON.parse(text) as T;
+      return JSON.parse(text, (_, value) => (typeof value === "string" ? printable(value) : value)) as T;
     } catch {
       throw new KubectlError(`kubectl get ${words(question).join(" ")} did not print JSON`);
     }
@@ -158,6 +158,9 @@ export class Kubectl {
     }
   }
 }
+
+/** A text without control characters, which would reach the user's terminal: anybody who may write an Event chooses them. */
+const printable = (text: string): string => text.replace(/[^\P{Cc}\n\t]/gu, "");
 
 /** The end of kubectl's error output; client-go's log lines come before it, and begin with a letter and a date. */
 function lastWords(text: string): string {

@@ -56,8 +56,8 @@ export const PLATFORMS: Readonly<Record<PlatformName, Platform>> = {
     destCNINetDir: "/var/lib/rancher/k3s/agent/etc/cni/net.d",
     destCNIBinDir: "/var/lib/rancher/k3s/data/cni",
     note:
-      "before v1.28.15, v1.29.10, v1.30.6 and v1.31.2 also set destCNIBinDir to " +
-      "/var/lib/rancher/k3s/data/current/bin",
+      "for k3s with its own Flannel and containerd, since v1.28.15, v1.29.10, v1.30.6, v1.31.2, and in a container (k3d) " +
+      "since v1.29.15, v1.30.11, v1.31.7, v1.32.3; docs/hosts.md has the directories of the others",
   },
   kind: { title: "kind", ...USUAL },
   microk8s: {

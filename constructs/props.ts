@@ -525,12 +525,16 @@ export interface ValuesProps {
   /** Log level of the plugin and the installer. @default "info" */
   readonly logLevel?: Input<Values["logLevel"]> | undefined;
   /**
-   * Preset for a Kubernetes platform: the two directories of its nodes, and the SELinux context and security context
-   * constraint that it needs; values that you set win.
+   * Preset for a Kubernetes platform as it is usually installed: the two directories of its nodes, and the SELinux
+   * context and security context constraint that it needs; values that you set win. `l5d-cni check --pre` names yours.
    * @default ""
    */
   readonly platform?: Input<Values["platform"]> | undefined;
-  /** Directory on the node with the CNI configuration; empty for the platform's, else /etc/cni/net.d. @default "" */
+  /**
+   * Directory from which the nodes' container runtime reads the CNI configuration (confDir in crictl info); empty for
+   * the platform's, else /etc/cni/net.d.
+   * @default ""
+   */
   readonly destCNINetDir?: Input<Values["destCNINetDir"]> | undefined;
   /**
    * Add the plugin to the nodes' CNI configuration; false if only Multus calls it (chart linkerd-multus), or if the NRI
@@ -548,7 +552,8 @@ export interface ValuesProps {
   readonly chaining?: Input<Values["chaining"]> | undefined;
   readonly multus?: MultusProps | undefined;
   /**
-   * Directory on the node with the CNI plugins' executables; empty for the platform's, else /opt/cni/bin.
+   * Directory in which the nodes' container runtime looks for CNI plugins (binDir in crictl info), with those of the
+   * primary CNI; empty for the platform's, else /opt/cni/bin.
    * @default ""
    */
   readonly destCNIBinDir?: Input<Values["destCNIBinDir"]> | undefined;

@@ -258,14 +258,14 @@ export const values = z.strictObject({
     .default("")
     .meta({
       description:
-        "Preset for a Kubernetes platform: the two directories of its nodes, and the SELinux " +
-        "context and security context constraint that it needs; values that you set win",
+        "Preset for a Kubernetes platform as it is usually installed: the two directories of its nodes, and the SELinux " +
+        "context and security context constraint that it needs; values that you set win. `l5d-cni check --pre` names yours",
       examples: ["gke"],
     }),
   destCNINetDir: directoryOrNothing()
     .default("")
     .meta({
-      description: `Directory on the node with the CNI configuration; empty for the platform's, else ${DEFAULT_DIRECTORIES.destCNINetDir}`,
+      description: `Directory from which the nodes' container runtime reads the CNI configuration (confDir in crictl info); empty for the platform's, else ${DEFAULT_DIRECTORIES.destCNINetDir}`,
       examples: ["/etc/cni/net.d"],
     }),
   chained: flag()
@@ -299,7 +299,7 @@ export const values = z.strictObject({
   destCNIBinDir: directoryOrNothing()
     .default("")
     .meta({
-      description: `Directory on the node with the CNI plugins' executables; empty for the platform's, else ${DEFAULT_DIRECTORIES.destCNIBinDir}`,
+      description: `Directory in which the nodes' container runtime looks for CNI plugins (binDir in crictl info), with those of the primary CNI; empty for the platform's, else ${DEFAULT_DIRECTORIES.destCNIBinDir}`,
       examples: ["/var/lib/cni/bin"],
     }),
   useWaitFlag: flag().default(false).meta({

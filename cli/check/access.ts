@@ -7,7 +7,7 @@ const LINK = docs("cli.md#who-asks");
 const REMEDY = "ask as a user who may read it";
 
 /** The message if something cannot be read. */
-const unreadable = (problem: string): Trouble => ({ problem, remedy: REMEDY, link: LINK });
+export const unreadable = (problem: string): Trouble => ({ problem, remedy: REMEDY, link: LINK });
 
 /** @throws a KubectlError if the answer is not an API server's, such as a proxy's login page */
 async function versionOf(kubectl: Kubectl): Promise<string | undefined> {

@@ -81,6 +81,19 @@ test("how a ready installer has chained the pods is read from its log", async ()
   expect(out).toContain("a: containerd://2.2.9 reads drop-ins\n");
 });
 
+test("control characters of Events, logs and kubectl's errors do not reach the terminal", async () => {
+  const evil = "\u001b]0;title\u0007\u001b[2K\r\u009b31mred";
+  const own = withLog([`linkerd-cni: error: ${evil}`]);
+  const event = { message: evil, lastTimestamp: "2026-01-01T00:00:00Z" };
+  const kubectl = (args: readonly string[]) => {
+    if (args.includes("configmap")) return { code: 1, out: "", err: evil };
+    return args.includes("events") ? { code: 0, out: JSON.stringify({ items: [event] }), err: "" } : own(args);
+  };
+  const { out } = await runIn({ programs: { kubectl } }, ["check"]);
+  expect(out.split("]0;title[2K31mred").length).toBeGreaterThan(2);
+  expect(out.match(/[^\P{Cc}\n]/gu)).toBeNull();
+});
+
 test("flags for the cluster are kubectl's own", async () => {
   const given: (readonly string[])[] = [];
   const kubectl = (args: readonly string[]) => {

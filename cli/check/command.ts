@@ -30,16 +30,16 @@ function duration(text: string): number {
   return parts.reduce((sum, [, number, unit]) => sum + Number(number) * UNITS[unit as keyof typeof UNITS], 0);
 }
 
-/** The result of one check; with --pre, the values to install with. */
-type Look = Pick<Preparation, "findings"> & Partial<Preparation>;
+/** The result of one check; with --pre, also what the commands to install need. */
+type Look = Pick<Preparation, "findings"> & { readonly preparation?: Preparation };
 
 /** First makes a request that needs no permissions, so that an unreachable cluster is reported once. */
 async function lookAt(kubectl: Kubectl, { cniNamespace: namespace, pre }: Options): Promise<Look> {
   const answers = await apiFinding(kubectl);
   if (answers.result === "error") return { findings: [answers] };
   if (pre !== true) return { findings: [answers, ...inspect(await takeSnapshot(kubectl, namespace))] };
-  const { findings, values } = prepare(await readBefore(kubectl, namespace));
-  return { findings: [answers, ...findings], values };
+  const preparation = prepare(await readBefore(kubectl, namespace));
+  return { findings: [answers, ...preparation.findings], preparation };
 }
 
 const LOOK_EVERY_MS = 2_000;
@@ -66,11 +66,13 @@ async function settled(look: () => Promise<Look>, wait: number, io: Io): Promise
 
 async function run(options: Options, io: Io): Promise<void> {
   const kubectl = new Kubectl(io, options);
-  const { findings, values } = await settled(() => lookAt(kubectl, options), options.wait, io);
-  if (options.output === "json") io.out(reportJson(findings, values));
+  const { findings, preparation } = await settled(() => lookAt(kubectl, options), options.wait, io);
+  if (options.output === "json") io.out(reportJson(findings, preparation?.values));
   else {
     io.out(reportText(findings, pc.createColors(io.colour), io.columns));
-    if (values !== undefined && succeeded(findings)) io.out(installText(values, options.cniNamespace, io.columns));
+    if (preparation !== undefined && succeeded(findings)) {
+      io.out(installText(preparation, options.cniNamespace, io.columns));
+    }
   }
   if (!succeeded(findings)) throw new Unsuccessful();
 }

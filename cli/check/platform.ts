@@ -1,17 +1,24 @@
-import { tooOldForNative, tooOldForPlugin } from "../../cni/kernel";
-import { PLATFORMS, type PlatformName } from "../../constructs/platforms";
+import { isOlder, tooOldForNative, tooOldForPlugin } from "../../cni/kernel";
+import { DEFAULT_DIRECTORIES, PLATFORMS, type Platform, type PlatformName } from "../../constructs/platforms";
 import type { NodeObject } from "./objects";
+
+type Directories = Pick<Platform, "destCNINetDir" | "destCNIBinDir">;
 
 const label = (node: NodeObject, name: string) => node.metadata.labels?.[name];
 const info = (node: NodeObject) => node.status?.nodeInfo ?? {};
-const hasLabels = (node: NodeObject, prefix: string) =>
-  Object.keys(node.metadata.labels ?? {}).some((name) => name.startsWith(prefix));
+const startsKey = (keys: Readonly<Record<string, string>> | undefined, prefix: string) =>
+  Object.keys(keys ?? {}).some((name) => name.startsWith(prefix));
+const hasLabels = ({ metadata }: NodeObject, prefix: string) => startsKey(metadata.labels, prefix);
 
-/** How a node tells its platform, in this order: an operating system decides before the cloud that it runs in. */
+/** The signs of each platform, in this order: an operating system decides before the cloud that it runs in. */
 const SIGNS: Readonly<Record<PlatformName, (node: NodeObject) => boolean>> = {
   talos: (node) => info(node).osImage?.startsWith("Talos") === true,
   bottlerocket: (node) => info(node).osImage?.startsWith("Bottlerocket") === true,
-  openshift: (node) => hasLabels(node, "node.openshift.io/") || /CoreOS 4\d\d\./.test(info(node).osImage ?? ""),
+  // MicroShift has labels of node.openshift.io too, but neither this operating system nor OpenShift's directories.
+  openshift: (node) =>
+    startsKey(node.metadata.annotations, "machineconfiguration.openshift.io/") ||
+    label(node, "node.openshift.io/os_id") === "rhcos" ||
+    /CoreOS 4\d\d\./.test(info(node).osImage ?? ""),
   gke: (node) => hasLabels(node, "cloud.google.com/gke-") || /-gke\./.test(info(node).kubeletVersion ?? ""),
   aks: (node) => hasLabels(node, "kubernetes.azure.com/"),
   rke2: (node) => /\+rke2/.test(info(node).kubeletVersion ?? ""),
@@ -23,15 +30,129 @@ const SIGNS: Readonly<Record<PlatformName, (node: NodeObject) => boolean>> = {
 };
 const IN_ORDER = Object.keys(SIGNS) as PlatformName[];
 
-/** The platform of a node; undefined if nothing tells it, and then the usual directories are likely. */
+/** The platform of a node; undefined if it has no sign of one. */
 export const platformOf = (node: NodeObject): PlatformName | undefined => IN_ORDER.find((name) => SIGNS[name](node));
+
+/** What the API server tells about the CNI directories of a node. */
+export interface Host {
+  /** The platform or its variant, for messages. */
+  readonly title: string;
+  /** The value `platform`, if its preset applies. */
+  readonly platform?: PlatformName;
+  /** Undefined if the API server does not tell. */
+  readonly directories?: Directories;
+  /** Why the directories are not known, or may be others. */
+  readonly doubt?: string;
+}
+
+/** The flags of a k3s node, as k3s writes them into its annotation; undefined without a readable annotation. */
+function k3sFlags({ metadata }: NodeObject): readonly string[] | undefined {
+  try {
+    const flags: unknown = JSON.parse(metadata.annotations?.["k3s.io/node-args"] ?? "");
+    return Array.isArray(flags) ? flags.map(String).flatMap((flag) => flag.split(/(?<=^--[\w-]+)=/)) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function flagOf(node: NodeObject, ...names: readonly string[]): string | undefined {
+  const flags = k3sFlags(node) ?? [];
+  const at = flags.findLastIndex((flag) => names.includes(flag));
+  return at < 0 ? undefined : flags[at + 1];
+}
+
+/** Whether a release of Kubernetes is older than the first patch release of its minor version in a table. */
+function precedes(version: string, since: Readonly<Record<number, number>>): boolean {
+  const [, minor = 0, patch = 0] = (/^v1\.(\d+)\.(\d+)/.exec(version) ?? []).map(Number);
+  return minor < Math.min(...Object.keys(since).map(Number)) || patch < (since[minor] ?? 0);
+}
+
+/** Where k3s has its plugins, by its releases: the first patch release of each minor version with the next directory. */
+const K3S = {
+  dataDir: "/var/lib/rancher/k3s",
+  current: "/var/lib/rancher/k3s/data/current/bin",
+  inPreset: { 28: 15, 29: 10, 30: 6, 31: 2 },
+  inImage: "/bin",
+  inPresetOfImage: { 29: 15, 30: 11, 31: 7, 32: 3 },
+} as const;
+
+/** k3s configures its own containerd: the directories follow from its flags, its release and its image. */
+function k3sHost(node: NodeObject, all: readonly NodeObject[]): Host {
+  const { osImage = "", kubeletVersion = "", containerRuntimeVersion = "" } = info(node);
+  if (!containerRuntimeVersion.includes("-k3s")) {
+    const doubt = `k3s does not configure ${containerRuntimeVersion || "its container runtime"}, which is not its own`;
+    return { title: "k3s with another container runtime", doubt };
+  }
+  // Only the servers have the flag, and it applies to their agents.
+  if (all.some((each) => flagOf(each, "--flannel-backend") === "none")) {
+    return { title: "k3s without its Flannel", directories: DEFAULT_DIRECTORIES };
+  }
+  const doubt = all.some((each) => k3sFlags(each)?.[0] === "server")
+    ? {}
+    : {
+        doubt: `no node has a server's annotation k3s.io/node-args: with --flannel-backend=none, the directories would be ${directoriesText(DEFAULT_DIRECTORIES)}`,
+      };
+  const preset = PLATFORMS.k3s;
+  const isImage = osImage.startsWith("K3s ");
+  const [former, since] = isImage ? [K3S.inImage, K3S.inPresetOfImage] : [K3S.current, K3S.inPreset];
+  const binDir = precedes(kubeletVersion, since) ? former : preset.destCNIBinDir;
+  const root = flagOf(node, "--data-dir", "-d");
+  const under = (path: string) => (root === undefined ? path : path.replace(K3S.dataDir, root));
+  const directories = {
+    destCNINetDir: under(preset.destCNINetDir),
+    destCNIBinDir: under(binDir),
+  };
+  return {
+    title: isImage ? "k3s in a container, as k3d runs it" : preset.title,
+    platform: "k3s",
+    directories,
+    ...doubt,
+  };
+}
+
+/** What is known about a node's directories. @param all the nodes of its cluster */
+export function hostOf(node: NodeObject, all: readonly NodeObject[]): Host {
+  const platform = platformOf(node);
+  if (platform === "k3s") return k3sHost(node, all);
+  if (platform !== undefined) return { title: PLATFORMS[platform].title, platform, directories: PLATFORMS[platform] };
+  const { containerRuntimeVersion: runtime = "" } = info(node);
+  if (/^(?:containerd|docker):/.test(runtime)) {
+    return { title: "no platform with a preset: the container runtime's defaults", directories: DEFAULT_DIRECTORIES };
+  }
+  const doubt = `each distribution configures ${runtime || "the container runtime"} with its own directories`;
+  return { title: "no platform with a preset", doubt };
+}
+
+/** The two directories in words. */
+export const directoriesText = ({ destCNINetDir, destCNIBinDir }: Directories): string =>
+  `${destCNINetDir} and ${destCNIBinDir}`;
+
+/** The values for nodes of a host: `platform`, and directories that differ from its preset. */
+export function valuesFor({ platform, directories }: Host): Readonly<Record<string, string>> {
+  const preset = platform === undefined ? DEFAULT_DIRECTORIES : PLATFORMS[platform];
+  const { destCNINetDir, destCNIBinDir } = directories ?? preset;
+  return {
+    ...(platform === undefined ? {} : { platform }),
+    ...(destCNINetDir === preset.destCNINetDir ? {} : { destCNINetDir }),
+    ...(destCNIBinDir === preset.destCNIBinDir ? {} : { destCNIBinDir }),
+  };
+}
+
+/** Labels of nodes that no kubelet runs. */
+const VIRTUAL: readonly (readonly [label: string, value: string])[] = [
+  ["type", "virtual-kubelet"],
+  ["type", "kwok"],
+  ["liqo.io/type", "virtual-node"],
+];
 
 /** Why a node cannot have the installer, whatever the values; undefined if it can. */
 export function impossible(node: NodeObject): string | undefined {
   const { kernelVersion = "", architecture = "" } = info(node);
   if (node.metadata.name?.startsWith("gk3-")) return "GKE Autopilot does not allow pods to write to the node";
+  const virtual = VIRTUAL.find(([name, value]) => label(node, name) === value)?.join("=");
+  if (virtual !== undefined)
+    return `no pod of the installer starts on a virtual node (${virtual}), and a rollout waits for it`;
   if (label(node, "eks.amazonaws.com/compute-type") === "fargate") return "Fargate does not run DaemonSets";
-  if (label(node, "type") === "virtual-kubelet") return "a virtual node does not run DaemonSets";
   if (/64k/.test(kernelVersion))
     return `its kernel ${kernelVersion} has pages of 64 KB, with which the image does not start`;
   const tooOld = tooOldForPlugin(kernelVersion);
@@ -43,21 +164,19 @@ export function impossible(node: NodeObject): string | undefined {
 /** Why mode native cannot redirect on a node; undefined if it can. */
 export const needsLegacy = (node: NodeObject): string | undefined => tooOldForNative(info(node).kernelVersion ?? "");
 
-/** Releases of k3s since which its plugins are in the preset's directory. */
-const K3S_MOVED: Readonly<Record<number, number>> = { 28: 15, 29: 10, 30: 6, 31: 2 };
+/** The first versions with NRI on by default: of the container runtime, and of a platform that turns it off before. */
+const NRI_SINCE: readonly (readonly [sign: RegExp, of: "containerRuntimeVersion" | "osImage", since: string])[] = [
+  [/^containerd:\/\/(.*)/, "containerRuntimeVersion", "2.0"],
+  [/^cri-o:\/\/(.*)/, "containerRuntimeVersion", "1.30"],
+  [/^Talos \(v(.*)/, "osImage", "1.14"],
+  [/^Bottlerocket .*-k8s-(\d+\.\d+)/, "osImage", "1.33"],
+];
 
-/** Whether a node runs a k3s whose plugins are in another directory than the preset's. */
-function isOldK3s(node: NodeObject): boolean {
-  const [, minor = 0, patch = 0] = (/^v1\.(\d+)\.(\d+)/.exec(info(node).kubeletVersion ?? "") ?? []).map(Number);
-  return minor < 28 || patch < (K3S_MOVED[minor] ?? 0);
+/** Whether a node may have NRI on; its configuration, which the API server does not show, may still turn it off. */
+export function mayHaveNri(node: NodeObject): boolean {
+  const found = NRI_SINCE.flatMap(([sign, of, since]) => {
+    const version = sign.exec(info(node)[of] ?? "")?.[1];
+    return version === undefined ? [] : [!isOlder(version, since)];
+  });
+  return found.length > 0 && found.every(Boolean);
 }
-
-/** The values for nodes of one platform: `platform`, and values that override its preset. */
-export function valuesFor(platform: PlatformName, nodes: readonly NodeObject[]): Readonly<Record<string, string>> {
-  if (platform !== "k3s" || !nodes.some(isOldK3s)) return { platform };
-  return { platform, destCNIBinDir: "/var/lib/rancher/k3s/data/current/bin" };
-}
-
-/** The two directories of a platform's nodes. */
-export const directoriesText = (platform: PlatformName): string =>
-  `${PLATFORMS[platform].destCNINetDir} and ${PLATFORMS[platform].destCNIBinDir}`;

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { PLATFORM_NAMES } from "../../constructs/platforms";
 import { chartReference } from "../../constructs/version";
 import { runIn } from "../io.testing";
@@ -12,7 +14,10 @@ type Info = NonNullable<NonNullable<NodeObject["status"]>["nodeInfo"]>;
 const node = (name: string, nodeInfo: Info = {}, labels: Record<string, string> = {}, providerID = ""): NodeObject => ({
   metadata: { name, labels },
   spec: { providerID },
-  status: { nodeInfo, conditions: [{ type: "Ready", status: "True" }] },
+  status: {
+    nodeInfo: { containerRuntimeVersion: "containerd://1.7.28", ...nodeInfo },
+    conditions: [{ type: "Ready", status: "True" }],
+  },
 });
 
 const recognized: readonly (readonly [string | undefined, NodeObject])[] = [
@@ -21,6 +26,7 @@ const recognized: readonly (readonly [string | undefined, NodeObject])[] = [
   ["bottlerocket", node("a", { osImage: "Bottlerocket OS 1.30.0 (aws-k8s-1.31)", kubeletVersion: "v1.31.4-eks-a" })],
   ["openshift", node("a", { osImage: "Red Hat Enterprise Linux CoreOS 418.94.2025" })],
   ["openshift", node("a", {}, { "node.openshift.io/os_id": "rhcos" })],
+  [undefined, node("a", {}, { "node.openshift.io/os_id": "rhel" })],
   ["gke", node("a", { kubeletVersion: "v1.31.5-gke.1169000" })],
   ["aks", node("a", {}, { "kubernetes.azure.com/cluster": "mc" })],
   ["eks", node("a", { kubeletVersion: "v1.31.4-eks-aeac579" })],
@@ -47,12 +53,133 @@ const before = (given: Partial<Before> = {}): Before => ({
   cilium: { value: undefined },
   multus: { value: undefined },
   multusDaemons: [],
+  multusSet: { value: undefined },
   runtimeClasses: { value: [] },
-  refused: [],
   ...given,
 });
 const nodes = (...value: NodeObject[]) => ({ nodes: { value } });
-const k3s = (version: string) => node(version, { kubeletVersion: `${version}+k3s1` });
+
+const FIXTURES = join(__dirname, "..", "..", "test", "fixtures", "nodes");
+const K3S_NET = "/var/lib/rancher/k3s/agent/etc/cni/net.d";
+const FLANNEL =
+  "no node has a server's annotation k3s.io/node-args: with --flannel-backend=none, the directories would be /etc/cni/net.d and /opt/cni/bin";
+const notKnown = (name: string, title: string, why: string) => `warning: node ${name} (${title}): not known: ${why}`;
+
+/** Nodes as `kubectl get nodes -o json` prints them, the problems, and the values. */
+const hosts: Readonly<Record<string, readonly [values: object, ...problems: readonly string[]]>> = {
+  "aks-ubuntu": [
+    { platform: "aks" },
+    "warning: not possible on node virtual-node-aci-linux: no pod of the installer starts on a virtual node (type=virtual-kubelet), and a rollout waits for it",
+  ],
+  "eks-al2023": [{ platform: "eks" }],
+  "eks-bottlerocket-1.32": [{ platform: "bottlerocket" }],
+  "eks-fargate": [
+    { platform: "eks" },
+    "warning: not possible on node fargate-ip-10-0-2-99.eu-central-1.compute.internal: Fargate does not run DaemonSets",
+  ],
+  "gke-autopilot": [
+    {},
+    "error: not possible on node gk3-a-pool-1-0a1b2c3d-4e5f: GKE Autopilot does not allow pods to write to the node",
+  ],
+  "gke-cos": [{ platform: "gke" }],
+  k0s: [{}],
+  "k3d-1.30.4": [
+    { platform: "k3s", destCNIBinDir: "/bin" },
+    `warning: node k3d-a-server-0 (k3s in a container, as k3d runs it): ${K3S_NET} and /bin, unless: ${FLANNEL}`,
+  ],
+  "k3d-1.31.4": [
+    { platform: "k3s", destCNIBinDir: "/bin" },
+    `warning: node k3d-dev-server-0 (k3s in a container, as k3d runs it): ${K3S_NET} and /bin, unless: ${FLANNEL}`,
+  ],
+  "k3d-1.32.3": [{ platform: "k3s" }],
+  "k3s-1.34": [{ platform: "k3s" }],
+  "k3s-calico-agents": [{}],
+  "k3s-cilium": [{}],
+  "k3s-data-dir": [
+    { platform: "k3s", destCNINetDir: "/srv/k3s/agent/etc/cni/net.d", destCNIBinDir: "/srv/k3s/data/cni" },
+  ],
+  "k3s-docker": [
+    {},
+    notKnown(
+      "s1",
+      "k3s with another container runtime",
+      "k3s does not configure docker://28.3.3, which is not its own",
+    ),
+  ],
+  "k3s-old": [
+    {},
+    `warning: node k1 (k3s and k3d): ${K3S_NET} and /var/lib/rancher/k3s/data/current/bin, unless: ${FLANNEL}`,
+    `warning: node k2 (k3s and k3d): ${K3S_NET} and /var/lib/rancher/k3s/data/cni, unless: ${FLANNEL}`,
+    `error: one installation has one pair of directories: node k1 has ${K3S_NET} and /var/lib/rancher/k3s/data/current/bin; node k2 has ${K3S_NET} and /var/lib/rancher/k3s/data/cni`,
+  ],
+  "k3s-one-old-release": [{ platform: "k3s", destCNIBinDir: "/var/lib/rancher/k3s/data/current/bin" }],
+  "kubeadm-crio": [
+    {},
+    notKnown("n1", "no platform with a preset", "each distribution configures cri-o://1.34.0 with its own directories"),
+  ],
+  kwok: [
+    {},
+    "warning: not possible on node kwok-0: no pod of the installer starts on a virtual node (type=kwok), and a rollout waits for it",
+  ],
+  liqo: [
+    {},
+    "warning: not possible on node liqo-milan: no pod of the installer starts on a virtual node (liqo.io/type=virtual-node), and a rollout waits for it",
+  ],
+  microk8s: [{ platform: "microk8s" }],
+  "microshift-4.18": [
+    {},
+    notKnown(
+      "edge.example.com",
+      "no platform with a preset",
+      "each distribution configures cri-o://1.31.5-2.rhaos4.18.git2f66c8f.el9 with its own directories",
+    ),
+  ],
+  "okd-4.17": [{ platform: "openshift" }],
+  "openshift-4.18": [{ platform: "openshift" }],
+  "openshift-rhel-worker": [{ platform: "openshift" }],
+  "rancher-desktop": [
+    {},
+    notKnown(
+      "lima-rancher-desktop",
+      "k3s with another container runtime",
+      "k3s does not configure containerd://2.1.4, which is not its own",
+    ),
+  ],
+  "rke2-1.31": [{ platform: "rke2" }],
+  "talos-1.11": [{ platform: "talos" }],
+  "talos-1.14": [{ platform: "talos" }],
+};
+
+const listed = (name: string) => JSON.parse(readFileSync(join(FIXTURES, `${name}.json`), "utf8")).items;
+
+test("every list of nodes has its expectation", () => {
+  expect(readdirSync(FIXTURES).sort()).toEqual(
+    Object.keys(hosts)
+      .map((name) => `${name}.json`)
+      .sort(),
+  );
+});
+
+test.each(Object.entries(hosts))("the nodes %s", (name, [values, ...problems]) => {
+  const prepared = prepare(before(nodes(...listed(name))));
+  expect(said(prepared.findings)).toEqual(problems);
+  expect(prepared.values).toEqual(values);
+});
+
+/** An annotation k3s.io/node-args, and whether it turns Flannel off. */
+test.each([
+  ['["server","--flannel-backend","none"]', true],
+  ['["server","--flannel-backend=none"]', true],
+  ['["server","--flannel-backend","none","--flannel-backend","vxlan"]', false],
+  ['["server","--flannel-backend"]', false],
+  ['["server"]', false],
+  ['{"a":1}', false],
+  ["[", false],
+])("the flags %s of k3s", (args, isOff) => {
+  const [server, agent] = listed("k3s-1.34");
+  const changed = { ...server, metadata: { ...server.metadata, annotations: { "k3s.io/node-args": args } } };
+  expect(prepare(before(nodes(changed, agent))).values).toEqual(isOff ? {} : { platform: "k3s" });
+});
 
 const withMultus = (config?: object): Partial<Before> => ({
   multus: { value: { metadata: {} } },
@@ -60,6 +187,9 @@ const withMultus = (config?: object): Partial<Before> => ({
     { value: undefined },
     { value: config && { data: { "daemon-config.json": JSON.stringify(config), other: "{" } } },
   ],
+});
+const multusSet = (command: string) => ({
+  value: { metadata: {}, spec: { template: { spec: { initContainers: [{ name: "install", command: [command] }] } } } },
 });
 const openshift = nodes(node("a", {}, { "node.openshift.io/os_id": "rhcos" }));
 
@@ -73,13 +203,6 @@ const SOCKETS =
 test.each<readonly [string, Partial<Before>, readonly string[], object]>([
   ["a usual one", {}, [], {}],
   ["GKE", nodes(node("gke-a", { kubeletVersion: "v1.31.5-gke.1" })), [], { platform: "gke" }],
-  ["k3s", nodes(k3s("v1.31.2")), [], { platform: "k3s" }],
-  [
-    "an old k3s",
-    nodes(k3s("v1.31.2"), k3s("v1.31.1")),
-    [],
-    { platform: "k3s", destCNIBinDir: "/var/lib/rancher/k3s/data/current/bin" },
-  ],
   [
     "GKE Autopilot",
     nodes(node("gk3-a", { kubeletVersion: "v1.31.5-gke.1" })),
@@ -108,15 +231,17 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
   ],
   [
     "nodes with two pairs of directories",
-    nodes(node("a"), node("b"), k3s("v1.34.1")),
-    ["error: node v1.34.1 has other directories than the rest"],
+    nodes(node("a"), node("b"), node("g", { kubeletVersion: "v1.31.5-gke.1" })),
+    [
+      "error: one installation has one pair of directories: nodes a, b have /etc/cni/net.d and /opt/cni/bin; node g has /etc/cni/net.d and /home/kubernetes/bin",
+    ],
     {},
   ],
   [
     "Cilium, alone",
     { cilium: { value: { data: {} } } },
     [
-      "error: ConfigMap kube-system/cilium-config has cni-exclusive not set, which means true: Cilium removes what others write beside it, but for drop-ins, which the runtime of node a does not read",
+      "error: ConfigMap kube-system/cilium-config has cni-exclusive not set, which means true: Cilium removes what others write beside it, except drop-ins, which the runtime of node a does not read",
     ],
     {},
   ],
@@ -125,7 +250,7 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
     {
       ...nodes(
         node("a", { containerRuntimeVersion: "containerd://2.2.9" }),
-        node("b", { containerRuntimeVersion: "cri-o://1.34.0" }),
+        node("b", { containerRuntimeVersion: "containerd://2.1.0" }),
       ),
       cilium: { value: { data: { "cni-exclusive": "true" } } },
     },
@@ -142,7 +267,7 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
       cilium: { value: { data: { "cni-exclusive": "true" } } },
     },
     [
-      "error: ConfigMap kube-system/cilium-config has cni-exclusive true: Cilium removes what others write beside it, but for drop-ins, which the runtime of node old does not read",
+      "error: ConfigMap kube-system/cilium-config has cni-exclusive true: Cilium removes what others write beside it, except drop-ins, which the runtime of node old does not read",
     ],
     {},
   ],
@@ -156,16 +281,29 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
     {},
   ],
   [
-    "kube-proxy replaced, but not at sockets",
+    // As Cilium's chart writes it: its agent turns it on all the same.
+    "Cilium in place of kube-proxy, as its chart writes it",
     cilium({ "kube-proxy-replacement": "true", "bpf-lb-sock": "false" }),
-    [],
+    [SOCKETS],
     {},
   ],
   ["Multus without an auxiliary chain", withMultus({}), [], {}],
   [
     "Multus with an auxiliary chain",
     withMultus({ auxiliaryCNIChainName: "vendors", multusAutoconfigDir: "/host/etc/cni/net.d" }),
+    ["warning: not known: DaemonSet kube-system/kube-multus-ds cannot be read"],
+    { chaining: "auxiliary", "multus.auxiliaryChainDir": "/etc/cni/net.d/vendors" },
+  ],
+  [
+    "Multus with an auxiliary chain, and its plugin",
+    { ...withMultus({ auxiliaryCNIChainName: "vendors" }), multusSet: multusSet("cp multus-shim passthru /host") },
     [],
+    { chaining: "auxiliary", "multus.auxiliaryChainDir": "/etc/cni/net.d/vendors" },
+  ],
+  [
+    "Multus with an auxiliary chain, by a manifest without its plugin",
+    { ...withMultus({ auxiliaryCNIChainName: "vendors" }), multusSet: multusSet("cp multus-shim /host") },
+    ["warning: DaemonSet kube-system/kube-multus-ds does not install it"],
     { chaining: "auxiliary", "multus.auxiliaryChainDir": "/etc/cni/net.d/vendors" },
   ],
   [
@@ -174,7 +312,7 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
       ...openshift,
       ...withMultus({ auxiliaryCNIChainName: "vendor-cni-chain", multusAutoconfigDir: "/host/run/multus/cni/net.d" }),
     },
-    [],
+    ["warning: not known: DaemonSet kube-system/kube-multus-ds cannot be read"],
     { platform: "openshift" },
   ],
   [
@@ -212,9 +350,9 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
     {},
   ],
   [
-    "a user who may not install",
-    { refused: ["daemonsets.apps", "configmaps"] },
-    ["warning: not allowed to create daemonsets, configmaps in namespace linkerd-cni"],
+    "a namespace that may not be read",
+    { namespaceObject: { problem: "(Forbidden)", forbidden: "namespaces" } },
+    ["warning: not known: (Forbidden)"],
     {},
   ],
   ["nodes that may not be read", { nodes: { problem: "(Forbidden)", forbidden: "nodes" } }, ["error: (Forbidden)"], {}],
@@ -225,37 +363,62 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
   for (const { problem, link } of prepared.findings) expect(problem === undefined || leadsSomewhere(link)).toBe(true);
 });
 
-test.each<readonly [readonly string[], string | undefined]>([
-  [["containerd://2.1.4", "cri-o://1.34.0"], "add --set nri.enabled=true"],
-  [["containerd://2.0.0"], "add --set nri.enabled=true"],
-  [["containerd://1.7.23"], "add --set repairController.enabled=true"],
-  [["containerd://2.1.4", "cri-o://1.29.1"], "add --set repairController.enabled=true"],
-  [["docker://28.0.1"], "add --set repairController.enabled=true"],
-  [[], undefined],
-])("for runtimes %j it recommends: %s", (runtimes, detail) => {
-  const own = runtimes.map((containerRuntimeVersion) => node("a", { containerRuntimeVersion }));
-  const { findings } = prepare(before(own.length === 0 ? {} : nodes(...own)));
-  expect(findings.find(({ what }) => what.startsWith("pods that start too early"))?.detail).toBe(detail);
+const REPAIR = "add --set repairController.enabled=true";
+const OR_NRI = `${REPAIR}; or --set nri.enabled=true, if NRI is on in every node's runtime, which the API does not tell`;
+
+/** Runtimes and operating systems of nodes, and the recommendation. */
+test.each<readonly [readonly (readonly [runtime: string, os?: string])[], string]>([
+  [[["containerd://2.1.4"], ["cri-o://1.34.0"]], OR_NRI],
+  [[["containerd://2.0.0"]], OR_NRI],
+  [[["containerd://2.3.1", "Talos (v1.14.0)"]], OR_NRI],
+  [[["containerd://2.1.4", "Talos (v1.13.2)"]], REPAIR],
+  [[["containerd://2.0.5+bottlerocket", "Bottlerocket OS 1.42.0 (aws-k8s-1.32)"]], REPAIR],
+  [[["containerd://2.0.5+bottlerocket", "Bottlerocket OS 1.42.0 (aws-k8s-1.33-nvidia)"]], OR_NRI],
+  [[["containerd://1.7.23"]], REPAIR],
+  [[["containerd://2.1.4"], ["cri-o://1.29.1"]], REPAIR],
+  [[["docker://28.0.1"]], REPAIR],
+])("for nodes %j it recommends: %s", (facts, detail) => {
+  const own = facts.map(([containerRuntimeVersion, osImage = ""]) => node("a", { containerRuntimeVersion, osImage }));
+  const { findings } = prepare(before(nodes(...own)));
+  expect(findings.find(({ what }) => what.startsWith("pods that start before"))?.detail).toBe(detail);
+});
+
+/** The namespace, and what is said about it. */
+test.each<readonly [Record<string, string> | undefined, string, boolean]>([
+  [undefined, "namespace linkerd-cni is not there yet", false],
+  [{}, "namespace linkerd-cni allows pods that write to the node", true],
+])("with a namespace labelled %j: %s", (labels, what, hasNamespace) => {
+  const value = labels && { metadata: { name: "linkerd-cni", labels } };
+  const prepared = prepare(before({ namespaceObject: { value } }));
+  expect(prepared.findings.map((finding) => finding.what)).toContain(what);
+  expect(prepared.hasNamespace).toBe(hasNamespace);
 });
 
 describe("check --pre", () => {
   const kubectl = (args: readonly string[]) => {
-    const [verb, kind, name] = args.filter((word) => !word.startsWith("-"));
+    const [, kind, name] = args.filter((word) => !word.startsWith("-"));
     if (args.includes("--raw")) return { code: 0, out: '{"gitVersion":"v1.31.4+k3s1"}', err: "" };
-    if (verb === "auth") return { code: 0, out: "yes\n", err: "" };
-    const items =
-      kind === "nodes"
-        ? [node("a", { kubeletVersion: "v1.31.4+k3s1", containerRuntimeVersion: "containerd://1.7.23" })]
-        : [];
+    const items = kind === "nodes" ? listed("k3s-1.34") : [];
     return { code: 0, out: name === undefined ? JSON.stringify({ items }) : "", err: "" };
   };
 
   test("prints the platform, its directories and the command", async () => {
     const { code, out } = await runIn({ programs: { kubectl } }, ["check", "--pre"]);
     expect(code).toBe(0);
-    expect(out).toMatch(/√ platform k3s and k3d +1 node; v1\.31\.4\+k3s1, containerd 1\.7\.23; \/var\/lib\/rancher/);
+    expect(out).toMatch(
+      /√ platform k3s and k3d +2 nodes; v1\.34\.1\+k3s1, containerd 2\.1\.4-k3s2; \/var\/lib\/rancher/,
+    );
+    const labels = "config.linkerd.io/admission-webhooks=disabled pod-security.kubernetes.io/enforce=privileged";
     expect(out).toContain(
-      `helm install linkerd-cni -n linkerd-cni --create-namespace ${chartReference("linkerd2-cni")} --set platform=k3s\n`,
+      [
+        "Install with:",
+        "kubectl create namespace linkerd-cni",
+        `kubectl label namespace linkerd-cni --overwrite ${labels}`,
+        `helm install linkerd-cni -n linkerd-cni ${chartReference("linkerd2-cni")} --set platform=k3s`,
+        "or",
+      ]
+        .join("\n  ")
+        .replace("\n  or", "\nor"),
     );
     expect(out).toContain("l5d-cni install-cni --cni-namespace linkerd-cni --set platform=k3s | kubectl apply -f -\n");
   });

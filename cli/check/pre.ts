@@ -1,21 +1,18 @@
 import { readsDropins } from "../../cni/conflist/dropin";
 import { NodePath } from "../../cni/contract";
+import { NAMESPACE_LABELS } from "../../constructs/namespace";
 import { DEFAULT_DIRECTORIES, PLATFORMS, type PlatformName } from "../../constructs/platforms";
 import { chartReference } from "../../constructs/version";
 import type { ConfigMapObject } from "../configuration";
-import { type Kubectl, KubectlError } from "../kubectl";
-import { docs, readme } from "../links";
+import type { Kubectl } from "../kubectl";
+import { docs } from "../links";
 import { commandLines, indented } from "../wrap";
+import { unreadable } from "./access";
 import { notReady } from "./causes";
 import { Category, type Finding } from "./finding";
 import { type DaemonSet, isOurs, NAME, type Named, type NodeObject } from "./objects";
-import { directoriesText, impossible, needsLegacy, platformOf, valuesFor } from "./platform";
+import { directoriesText, type Host, hostOf, impossible, mayHaveNri, needsLegacy, valuesFor } from "./platform";
 import { known, type Read, read } from "./snapshot";
-
-/** The checked fields of a RuntimeClass. */
-export interface RuntimeClass extends Named {
-  readonly handler?: string;
-}
 
 /** A cluster before the installation. */
 export interface Before {
@@ -24,383 +21,377 @@ export interface Before {
   readonly namespaceObject: Read<Named | undefined>;
   readonly daemonSet: Read<DaemonSet | undefined>;
   /** Cilium's configuration, in kube-system. */
-  readonly cilium: Read<{ readonly data?: Readonly<Record<string, string>> } | undefined>;
+  readonly cilium: Read<ConfigMapObject | undefined>;
   readonly multus: Read<Named | undefined>;
   /** The configuration of Multus' daemons: that of Multus' own manifests, and OpenShift's. */
   readonly multusDaemons: readonly Read<ConfigMapObject | undefined>[];
-  readonly runtimeClasses: Read<readonly RuntimeClass[]>;
-  /** Kinds of the chart that the user may not create. */
-  readonly refused: readonly string[];
+  /** The DaemonSet of Multus' own manifests. */
+  readonly multusSet: Read<Named | undefined>;
+  readonly runtimeClasses: Read<readonly (Named & { readonly handler?: string })[]>;
 }
 
-/** The steps before an installation. */
+/** The result of the checks. */
 export interface Preparation {
   readonly findings: readonly Finding[];
   /** The values to install with. */
   readonly values: Readonly<Record<string, string>>;
+  /** Whether the namespace exists. */
+  readonly hasNamespace: boolean;
 }
 
 /** Of Multus' own manifests, and of OpenShift's network operator. */
 const MULTUS_NAMESPACES = ["kube-system", "openshift-multus"] as const;
 
-const KINDS = ["daemonsets.apps", "configmaps", "serviceaccounts", "clusterroles.rbac.authorization.k8s.io"];
-
-/** Whether the API server allows the user to create a kind of object; a failed request is not a problem. */
-async function mayCreate(kubectl: Kubectl, kind: string, namespace: string): Promise<boolean> {
-  try {
-    return (await kubectl.run("auth", "can-i", "create", kind, `--namespace=${namespace}`)).includes("yes");
-  } catch (error) {
-    if (error instanceof KubectlError) return false;
-    throw error;
-  }
-}
-
 /** Reads the data for the checks before an installation. */
 export async function readBefore(kubectl: Kubectl, namespace: string): Promise<Before> {
   const get = <T>(kind: string, name: string, where?: string) =>
     read(kind, kubectl.get<T>({ kind, name, ...(where === undefined ? {} : { namespace: where }) }));
-  const [nodes, namespaceObject, daemonSet, cilium, multus, runtimeClasses, allowed, ...multusDaemons] =
+  const [nodes, namespaceObject, daemonSet, cilium, multus, multusSet, runtimeClasses, ...multusDaemons] =
     await Promise.all([
       read("nodes", kubectl.list<NodeObject>({ kind: "nodes" })),
       get<Named>("namespace", namespace),
       get<DaemonSet>("daemonset", NAME, namespace),
-      get<{ data?: Record<string, string> }>("configmap", "cilium-config", "kube-system"),
+      get<ConfigMapObject>("configmap", "cilium-config", "kube-system"),
       get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
-      read("runtimeclasses", kubectl.list<RuntimeClass>({ kind: "runtimeclasses.node.k8s.io" })),
-      Promise.all(KINDS.map((kind) => mayCreate(kubectl, kind, namespace))),
+      get<Named>("daemonset", "kube-multus-ds", "kube-system"),
+      read("runtimeclasses", kubectl.list<Named>({ kind: "runtimeclasses.node.k8s.io" })),
       ...MULTUS_NAMESPACES.map((where) => get<ConfigMapObject>("configmap", "multus-daemon-config", where)),
     ]);
-  const refused = KINDS.filter((_, index) => allowed[index] !== true);
-  return { namespace, nodes, namespaceObject, daemonSet, cilium, multus, multusDaemons, runtimeClasses, refused };
+  return { namespace, nodes, namespaceObject, daemonSet, cilium, multus, multusDaemons, multusSet, runtimeClasses };
 }
 
-const category = new Category("linkerd-cni-pre");
-const HOSTS = readme("hosts");
-const PRE = docs("cli.md#before-an-installation");
+/** What the checks judge. */
+interface Cluster extends Before {
+  readonly linux: readonly NodeObject[];
+  /** Nodes that can have the installer. */
+  readonly possible: readonly NodeObject[];
+  /** The possible nodes by what is known about their directories. */
+  readonly hosts: readonly (readonly [host: Host, nodes: readonly NodeObject[]])[];
+}
 
-const count = (nodes: readonly unknown[]) => `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"}`;
+/** The answer of a check: a success with a detail, or a problem and its remedy. */
+interface Answer {
+  /** @default the check's */
+  readonly what?: string;
+  readonly detail?: string | undefined;
+  readonly problem?: string;
+  readonly remedy?: string;
+  /** Whether the installation would fail. @default false: a warning */
+  readonly fatal?: boolean;
+}
+
+interface Check {
+  /** The expected state. */
+  readonly what: string;
+  readonly link: string;
+  /** No answer: the check does not apply. */
+  readonly answer: (cluster: Cluster) => Answer | readonly Answer[] | undefined;
+}
+
+const PRE = docs("cli.md#before-an-installation");
+const HOSTS = docs("hosts.md#directories");
+
 const namesOf = (nodes: readonly NodeObject[]) =>
   `node${nodes.length === 1 ? "" : "s"} ${nodes
     .slice(0, 3)
     .map(({ metadata }) => metadata.name)
     .join(", ")}${nodes.length > 3 ? ` and ${nodes.length - 3} more` : ""}`;
 
-function grouped<K>(
-  nodes: readonly NodeObject[],
-  keyOf: (node: NodeObject) => K,
-): ReadonlyMap<K, readonly NodeObject[]> {
-  const groups = new Map<K, NodeObject[]>();
-  for (const node of nodes) groups.set(keyOf(node), [...(groups.get(keyOf(node)) ?? []), node]);
-  return groups;
+/** Nodes with equal answers, the largest group first. */
+function grouped<T>(nodes: readonly NodeObject[], answer: (node: NodeObject) => T | undefined) {
+  const groups = new Map<string, [T, NodeObject[]]>();
+  for (const node of nodes) {
+    const found = answer(node);
+    if (found === undefined) continue;
+    const key = JSON.stringify(found);
+    groups.set(key, [found, [...(groups.get(key)?.[1] ?? []), node]]);
+  }
+  return [...groups.values()].sort(([, a], [, b]) => b.length - a.length);
 }
 
 const versionsOf = (nodes: readonly NodeObject[]) => {
-  const told = nodes.flatMap(({ status }) => {
-    const { kubeletVersion, containerRuntimeVersion } = status?.nodeInfo ?? {};
-    return [kubeletVersion, containerRuntimeVersion?.replace("://", " ")].filter((each) => each !== undefined);
-  });
-  return [...new Set(told)].join(", ");
+  const infos = nodes.map(({ status }) => status?.nodeInfo ?? {});
+  const versions = infos.flatMap(({ kubeletVersion = "", containerRuntimeVersion = "" }) => [
+    kubeletVersion,
+    containerRuntimeVersion.replace("://", " "),
+  ]);
+  return [...new Set(versions)].filter((version) => version !== "").join(", ");
 };
 
-/** Nodes that cannot have the plugin with any values. */
-function impossibleFindings(nodes: readonly NodeObject[]): readonly Finding[] {
-  const groups = [...grouped(nodes, impossible)].flatMap(([why, own]) => (why === undefined ? [] : [{ why, own }]));
-  return groups.map(({ why, own }) => {
-    const trouble = {
-      problem: `not possible on ${namesOf(own)}: ${why}`,
-      remedy:
-        own.length === nodes.length
-          ? "there, let linkerd-init set the rules: install Linkerd without --linkerd-cni-enabled"
-          : "keep meshed pods off these nodes, and the DaemonSet by the chart's nodeAffinity",
-      link: PRE,
-    };
-    const what = "every node can have the plugin";
-    return own.length === nodes.length ? category.bad(what, trouble) : category.odd(what, trouble);
+/** The different pairs of directories, with their nodes. */
+const placesOf = ({ possible, hosts }: Cluster) =>
+  grouped(possible, (node) => {
+    const directories = hosts.find(([, own]) => own.includes(node))?.[0].directories;
+    return directories && directoriesText(directories);
   });
-}
-
-/** Nodes on which mode auto is legacy iptables. */
-function kernelFindings(nodes: readonly NodeObject[]): readonly Finding[] {
-  return [...grouped(nodes, needsLegacy)].flatMap(([why, own]) =>
-    why === undefined
-      ? []
-      : [
-          category.odd("every node redirects without iptables", {
-            problem: `${namesOf(own)}: ${why}`,
-            remedy:
-              "leave iptablesMode as it is, and install iptables-legacy there, which the plugin then uses; or update the kernel",
-            link: HOSTS,
-          }),
-        ],
-  );
-}
-
-function platformFindings(nodes: readonly NodeObject[]): Preparation {
-  const groups = [...grouped(nodes, platformOf)];
-  const findings = groups.map(([platform, own]) =>
-    category.good(
-      platform === undefined
-        ? "no platform with a preset is known: the usual directories"
-        : `platform ${PLATFORMS[platform].title}`,
-      [
-        count(own),
-        versionsOf(own),
-        platform === undefined
-          ? `${DEFAULT_DIRECTORIES.destCNINetDir} and ${DEFAULT_DIRECTORIES.destCNIBinDir}`
-          : directoriesText(platform),
-      ]
-        .filter((part) => part !== "")
-        .join("; "),
-    ),
-  );
-  const [[platform, own] = [undefined, []]] = [...groups].sort(([, a], [, b]) => b.length - a.length);
-  const directories = (of: PlatformName | undefined) => {
-    const { destCNINetDir, destCNIBinDir } = of === undefined ? DEFAULT_DIRECTORIES : PLATFORMS[of];
-    return `${destCNINetDir} ${destCNIBinDir}`;
-  };
-  const strange = groups.filter(([other]) => directories(other) !== directories(platform)).flatMap(([, each]) => each);
-  const trouble = {
-    problem: `${namesOf(strange)} ${strange.length === 1 ? "has" : "have"} other directories than the rest`,
-    remedy:
-      "keep the DaemonSet and meshed pods off them (nodeAffinity): one installation knows one pair of directories",
-    link: HOSTS,
-  };
-  return {
-    findings: [
-      ...findings,
-      ...(strange.length === 0 ? [] : [category.bad("all nodes have the same directories", trouble)]),
-    ],
-    values: platform === undefined ? {} : valuesFor(platform, own),
-  };
-}
-
-function ciliumFindings({ cilium, nodes }: Before): readonly Finding[] {
-  const found = known(cilium);
-  if (found === undefined) return [];
-  const what = "Cilium does not change what others write";
-  const exclusive = found.data?.["cni-exclusive"];
-  if (exclusive === "false") return [category.good(what, "cni-exclusive is false")];
-  // It removes files, not folders.
-  const others = (known(nodes) ?? []).filter(({ status }) => !readsDropins(status?.nodeInfo?.containerRuntimeVersion));
-  if (others.length === 0 && known(nodes) !== undefined) {
-    return [category.good(what, "it does not change drop-ins, which every node's runtime reads")];
-  }
-  const unread = others.length === 0 ? "" : `, but for drop-ins, which the runtime of ${namesOf(others)} does not read`;
-  return [
-    category.bad(what, {
-      // Cilium's default.
-      problem: `ConfigMap kube-system/cilium-config has cni-exclusive ${exclusive ?? "not set, which means true"}: Cilium removes what others write beside it${unread}`,
-      remedy:
-        "set cni.exclusive=false in Cilium's values, and restart its agents; or have containerd 2.1, CRI-O 1.34 or later on every node",
-      link: PRE,
-    }),
-  ];
-}
-
-/** Cilium's load balancing at sockets, which replaces a Service's address before the redirect sees the connection. */
-function socketFindings({ cilium }: Before): readonly Finding[] {
-  const data = known(cilium)?.data;
-  const replaces = ["true", "strict"].includes(data?.["kube-proxy-replacement"] ?? "");
-  const isOn = (data?.["bpf-lb-sock"] ?? String(replaces)) === "true";
-  if (!isOn || data?.["bpf-lb-sock-hostns-only"] === "true") return [];
-  return [
-    category.odd("Cilium leaves the addresses of Services to the proxy", {
-      problem:
-        "Cilium's load balancing at sockets is on in pods: the proxy sees the address of one pod in place of the Service's, and does not balance its requests",
-      remedy: "set socketLB.hostNamespaceOnly=true in Cilium's values, and restart its agents",
-      link: docs("hosts.md#cilium"),
-    }),
-  ];
-}
-
-/** The first version of each runtime that has NRI on by default. */
-const NRI_SINCE: Readonly<Record<string, readonly [major: number, minor: number]>> = {
-  containerd: [2, 0],
-  "cri-o": [1, 30],
-};
-
-function hasNri({ status }: NodeObject): boolean {
-  const [, runtime = "", ...numbers] =
-    /^([\w-]+):\/\/v?(\d+)\.(\d+)/.exec(status?.nodeInfo?.containerRuntimeVersion ?? "") ?? [];
-  const [major = 0, minor = 0] = numbers.map(Number);
-  const since = NRI_SINCE[runtime];
-  return since !== undefined && (major > since[0] || (major === since[0] && minor >= since[1]));
-}
-
-/** The repair of pods that start before the plugin is installed. */
-function repairFindings(nodes: readonly NodeObject[]): readonly Finding[] {
-  if (!nodes.some(({ status }) => status?.nodeInfo?.containerRuntimeVersion !== undefined)) return [];
-  if (!nodes.every(hasNri)) {
-    const how = "add --set repairController.enabled=true";
-    return [category.good("pods that start too early can be replaced", how)];
-  }
-  return [category.good("pods that start too early can be repaired in place", "add --set nri.enabled=true")];
-}
-
-function sandboxFindings({ runtimeClasses }: Before): readonly Finding[] {
-  const own = (known(runtimeClasses) ?? []).filter(({ handler = "" }) => /runsc|gvisor|kata/i.test(handler));
-  if (own.length === 0) return [];
-  const names = own.map(({ metadata }) => metadata.name).join(", ");
-  return [
-    category.odd("every pod has the network stack of its node", {
-      problem: `pods of RuntimeClass ${names} have their own network stack, which the redirect does not reach`,
-      remedy: "keep meshed pods off these RuntimeClasses",
-      link: docs("hosts.md#sandboxes-of-their-own"),
-    }),
-  ];
-}
-
-function namespaceFindings({ namespace, namespaceObject }: Before): readonly Finding[] {
-  const level = known(namespaceObject)?.metadata.labels?.["pod-security.kubernetes.io/enforce"];
-  const what = `namespace ${namespace} allows pods that write to the node`;
-  if (level === undefined || level === "privileged") return [category.good(what)];
-  return [
-    category.bad(what, {
-      problem: `Pod Security enforces ${level} in namespace ${namespace}`,
-      remedy: `kubectl label namespace ${namespace} pod-security.kubernetes.io/enforce=privileged --overwrite`,
-      link: docs("cli.md#nodes"),
-    }),
-  ];
-}
-
-function installedFindings({ namespace, daemonSet }: Before): readonly Finding[] {
-  const found = known(daemonSet);
-  if (found === undefined) return [];
-  const what = "nothing is installed yet";
-  if (!isOurs(found)) {
-    return [category.good("linkerd's own chart is installed", "helm upgrade with this project's chart replaces it")];
-  }
-  return [
-    category.odd(what, {
-      problem: `DaemonSet ${namespace}/${NAME} is there`,
-      remedy: "see its state: l5d-cni check, without --pre",
-      link: docs("cli.md#check"),
-    }),
-  ];
-}
-
-interface MultusDaemon {
-  readonly auxiliaryCNIChainName?: string;
-  /** Where it looks for the configuration of the pods' network. */
-  readonly multusAutoconfigDir?: string;
-}
-
-function parsed(text: string): MultusDaemon {
-  try {
-    return JSON.parse(text) as MultusDaemon;
-  } catch {
-    return {};
-  }
-}
 
 /** The folder on the node with the auxiliary chain of Multus, if its daemon has one. */
-function auxiliaryDir({ multusDaemons }: Before): string | undefined {
-  const daemons = multusDaemons.flatMap((each) => Object.values(known(each)?.data ?? {}).map(parsed));
-  const found = daemons.find(({ auxiliaryCNIChainName: name }) => name !== undefined && name !== "");
+function auxiliaryDir({ multus, multusDaemons }: Before): string | undefined {
+  const text = multusDaemons.flatMap((each) => Object.values(known(each)?.data ?? {})).join("\n");
+  const field = (name: string) => new RegExp(`"${name}"\\s*:\\s*"([^"]+)"`).exec(text)?.[1];
+  const name = field("auxiliaryCNIChainName");
+  if (known(multus) === undefined || name === undefined) return undefined;
   // The daemon's container sees the node's directories below /host.
-  const directory = (found?.multusAutoconfigDir ?? `/host${DEFAULT_DIRECTORIES.destCNINetDir}`).replace(
-    /^\/host(?=\/)/,
-    "",
-  );
-  return found && `${directory}/${found.auxiliaryCNIChainName}`;
+  const directory = field("multusAutoconfigDir")?.replace(/^\/host(?=\/)/, "");
+  return `${directory ?? DEFAULT_DIRECTORIES.destCNINetDir}/${name}`;
 }
 
-/** The possible way under Multus, and its values. */
-function multusPreparation(before: Before, platform: PlatformName | undefined): Preparation {
-  if (known(before.multus) === undefined) return { findings: [], values: {} };
-  const directory = auxiliaryDir(before);
-  const preset = platform === undefined ? undefined : PLATFORMS[platform].chaining;
-  if (directory !== undefined) {
-    const values = {
-      ...(preset === undefined ? { chaining: "auxiliary" } : {}),
-      ...(directory === NodePath.auxiliaryChainDir ? {} : { "multus.auxiliaryChainDir": directory }),
-    };
-    return { findings: [category.good("Multus is installed, with an auxiliary chain", directory)], values };
-  }
-  if (preset === undefined) {
-    const how = "if container runtimes call only Multus, add --set chained=false and install the chart linkerd-multus";
-    return { findings: [category.good("Multus is installed", how)], values: {} };
-  }
-  const isReadable = before.multusDaemons.every((each) => "value" in each);
-  const trouble = {
-    problem: isReadable
-      ? "Multus' daemon has no auxiliaryCNIChainName, and the network operator reverts an edit of 00-multus.conf"
-      : "the configuration of Multus' daemon cannot be read, so that it may have no auxiliary chain",
-    remedy: "update OpenShift to 4.22; before, set chained=false and install the chart linkerd-multus",
+/** Whether the platform's preset uses the auxiliary chain. */
+const prefersAuxiliary = ({ hosts }: Cluster) =>
+  hosts.some(([{ platform }]) => platform && PLATFORMS[platform].chaining);
+
+const multusIsReadable = ({ multusDaemons }: Before) => multusDaemons.every((each) => "value" in each);
+
+/** In the order of the report. */
+const CHECKS: readonly Check[] = [
+  {
+    what: "every node can have the plugin",
+    link: PRE,
+    answer: ({ linux, possible }) =>
+      grouped(linux, impossible).map(([why, own]) => ({
+        problem: `not possible on ${namesOf(own)}: ${why}`,
+        remedy:
+          possible.length === 0
+            ? "there, let linkerd-init set the rules: install Linkerd without --linkerd-cni-enabled"
+            : "keep meshed pods off these nodes, and the DaemonSet by the chart's nodeAffinity",
+        fatal: possible.length === 0,
+      })),
+  },
+  {
+    what: "every node redirects without iptables",
+    link: docs("hosts.md#what-the-node-needs"),
+    answer: ({ possible }) =>
+      grouped(possible, needsLegacy).map(([why, own]) => ({
+        problem: `${namesOf(own)}: ${why}`,
+        remedy:
+          "leave iptablesMode as it is, and install iptables-legacy there, which the plugin then uses; or update the kernel",
+      })),
+  },
+  {
+    what: "the nodes' directories are known",
+    link: HOSTS,
+    answer: ({ hosts }) =>
+      hosts.map(([{ title, platform, directories, doubt }, own]) => {
+        const where = directories && directoriesText(directories);
+        if (where !== undefined && doubt === undefined) {
+          const facts = [`${own.length} node${own.length === 1 ? "" : "s"}`, versionsOf(own), where];
+          return {
+            what: platform === undefined ? title : `platform ${title}`,
+            detail: facts.filter(Boolean).join("; "),
+          };
+        }
+        return {
+          problem: `${namesOf(own)} (${title}): ${where === undefined ? "not known: " : `${where}, unless: `}${doubt}`,
+          remedy:
+            "run crictl info on such a node: set destCNINetDir to its confDir, and destCNIBinDir to that of its binDirs with the other plugins",
+        };
+      }),
+  },
+  {
+    what: "all nodes have the same directories",
+    link: HOSTS,
+    answer: (cluster) => {
+      const places = placesOf(cluster);
+      if (places.length < 2) return undefined;
+      return {
+        problem: `one installation has one pair of directories: ${places.map(([where, own]) => `${namesOf(own)} ${own.length === 1 ? "has" : "have"} ${where}`).join("; ")}`,
+        remedy:
+          "during an upgrade, finish it first; else keep the DaemonSet and meshed pods off some of these nodes (nodeAffinity), and set the directories of the others",
+        fatal: true,
+      };
+    },
+  },
+  {
+    what: "the nodes are ready",
+    link: docs("cli.md#nodes"),
+    answer: ({ possible }) =>
+      grouped(possible, notReady).map(([problem]) => ({
+        problem,
+        remedy: "install a primary CNI before, or with it: the installer waits for its configuration",
+      })),
+  },
+  {
+    what: "Cilium does not change what others write",
+    link: PRE,
+    answer: ({ cilium, possible }) => {
+      const found = known(cilium);
+      if (found === undefined) return undefined;
+      const exclusive = found.data?.["cni-exclusive"];
+      if (exclusive === "false") return { detail: "cni-exclusive is false" };
+      // It removes files, not folders.
+      const unread = possible.filter(({ status }) => !readsDropins(status?.nodeInfo?.containerRuntimeVersion));
+      if (unread.length === 0) return { detail: "it does not change drop-ins, which every node's runtime reads" };
+      return {
+        // Cilium's default.
+        problem: `ConfigMap kube-system/cilium-config has cni-exclusive ${exclusive ?? "not set, which means true"}: Cilium removes what others write beside it, except drop-ins, which the runtime of ${namesOf(unread)} does not read`,
+        remedy:
+          "set cni.exclusive=false in Cilium's values, and restart its agents; or have containerd 2.1, CRI-O 1.34 or later on every node",
+        fatal: true,
+      };
+    },
+  },
+  {
+    what: "Cilium leaves the addresses of Services to the proxy",
+    link: docs("hosts.md#cilium"),
+    answer: ({ cilium }) => {
+      const data = known(cilium)?.data ?? {};
+      // Replacing kube-proxy turns it on, whatever bpf-lb-sock says.
+      const isOn = ["true", "strict"].includes(data["kube-proxy-replacement"] ?? "") || data["bpf-lb-sock"] === "true";
+      if (!isOn || data["bpf-lb-sock-hostns-only"] === "true") return undefined;
+      return {
+        problem:
+          "Cilium's load balancing at sockets is on in pods: the proxy sees the address of one pod in place of the Service's, and does not balance its requests",
+        remedy: "set socketLB.hostNamespaceOnly=true in Cilium's values, and restart its agents",
+      };
+    },
+  },
+  {
+    what: "every pod has the network stack of its node",
+    link: docs("hosts.md#sandboxes-of-their-own"),
+    answer: ({ runtimeClasses }) => {
+      const own = (known(runtimeClasses) ?? []).filter(({ handler = "" }) => /runsc|gvisor|kata/i.test(handler));
+      if (own.length === 0) return undefined;
+      const names = own.map(({ metadata }) => metadata.name).join(", ");
+      return {
+        problem: `pods of RuntimeClass ${names} have their own network stack, which the redirect does not reach`,
+        remedy: "keep meshed pods off these RuntimeClasses",
+      };
+    },
+  },
+  {
+    what: "pods that start before the plugin can be repaired",
+    link: docs("repair.md"),
+    answer: ({ possible }) => {
+      const nri = "; or --set nri.enabled=true, if NRI is on in every node's runtime, which the API does not tell";
+      const isPossible = possible.length > 0 && possible.every(mayHaveNri);
+      return { detail: `add --set repairController.enabled=true${isPossible ? nri : ""}` };
+    },
+  },
+  {
+    what: "the namespace allows pods that write to the node",
+    link: docs("cli.md#nodes"),
+    answer: ({ namespace, namespaceObject }) => {
+      if ("problem" in namespaceObject) return unreadable(`not known: ${namespaceObject.problem}`);
+      const { metadata } = namespaceObject.value ?? {};
+      if (metadata === undefined) return { what: `namespace ${namespace} is not there yet`, detail: "see below" };
+      const level = metadata.labels?.["pod-security.kubernetes.io/enforce"] ?? "privileged";
+      if (level === "privileged") return { what: `namespace ${namespace} allows pods that write to the node` };
+      return {
+        problem: `Pod Security enforces ${level} in namespace ${namespace}`,
+        remedy: `kubectl label namespace ${namespace} pod-security.kubernetes.io/enforce=privileged --overwrite`,
+        fatal: true,
+      };
+    },
+  },
+  {
+    what: "nothing is installed yet",
+    link: docs("cli.md#check"),
+    answer: ({ namespace, daemonSet }) => {
+      const found = known(daemonSet);
+      if (found === undefined) return undefined;
+      if (isOurs(found)) {
+        const problem = `DaemonSet ${namespace}/${NAME} is there`;
+        return { problem, remedy: "see its state: l5d-cni check, without --pre" };
+      }
+      return { what: "linkerd's own chart is installed", detail: "helm upgrade with this project's chart replaces it" };
+    },
+  },
+  {
+    what: "Multus has an auxiliary chain",
     link: docs("multus.md"),
-  };
+    answer: (cluster) => {
+      if (known(cluster.multus) === undefined) return undefined;
+      const detail = auxiliaryDir(cluster);
+      if (detail !== undefined) return { detail };
+      if (!prefersAuxiliary(cluster)) {
+        const how =
+          "if container runtimes call only Multus, add --set chained=false and install the chart linkerd-multus";
+        return { what: "Multus is installed", detail: how };
+      }
+      return {
+        problem: multusIsReadable(cluster)
+          ? "Multus' daemon has no auxiliaryCNIChainName, and the network operator reverts an edit of 00-multus.conf"
+          : "the configuration of Multus' daemon cannot be read, so that it may have no auxiliary chain",
+        remedy: "update OpenShift to 4.22; before, set chained=false and install the chart linkerd-multus",
+      };
+    },
+  },
+  {
+    what: "the auxiliary chain has its plugin passthru",
+    link: docs("multus.md#the-auxiliary-chain"),
+    answer: (cluster) => {
+      if (auxiliaryDir(cluster) === undefined) return undefined;
+      const set = "DaemonSet kube-system/kube-multus-ds";
+      const text = JSON.stringify(known(cluster.multusSet));
+      if (text?.includes("passthru")) return { detail: `${set} installs it` };
+      return {
+        problem: text === undefined ? `not known: ${set} cannot be read` : `${set} does not install it`,
+        remedy:
+          "see that every node has passthru in destCNIBinDir, as by Multus' manifest since 4.2.2: without it no pod starts with the chain",
+      };
+    },
+  },
+];
+
+/** The values for Multus. */
+function multusValues(cluster: Cluster): Preparation["values"] {
+  const directory = auxiliaryDir(cluster);
+  if (directory === undefined) {
+    const isWithout = known(cluster.multus) !== undefined && prefersAuxiliary(cluster) && multusIsReadable(cluster);
+    return isWithout ? { chained: "false" } : {};
+  }
   return {
-    findings: [category.odd("Multus has an auxiliary chain", trouble)],
-    values: isReadable ? { chained: "false" } : {},
+    ...(prefersAuxiliary(cluster) ? {} : { chaining: "auxiliary" }),
+    ...(directory === NodePath.auxiliaryChainDir ? {} : { "multus.auxiliaryChainDir": directory }),
   };
 }
 
-function accessFindings({ refused, namespace }: Before): readonly Finding[] {
-  const what = "the user may install";
-  if (refused.length === 0) return [category.good(what)];
-  return [
-    category.odd(what, {
-      problem: `not allowed to create ${refused.map((kind) => kind.replace(/\..*/, "")).join(", ")} in namespace ${namespace}`,
-      remedy: "install as a user who may",
-      link: docs("cli.md#who-asks"),
-    }),
-  ];
-}
+const category = new Category("linkerd-cni-pre");
 
-/** Nodes without a network, on which the installer waits for one. */
-function networkFindings(nodes: readonly NodeObject[]): readonly Finding[] {
-  return nodes.flatMap((node) => {
-    const problem = notReady(node);
-    if (problem === undefined) return [];
-    const remedy = "install a primary CNI before, or with it: the installer waits for its configuration";
-    return [category.odd(`node ${node.metadata.name} is ready`, { problem, remedy, link: docs("cli.md#nodes") })];
-  });
+function findingOf(
+  { what: usual, link }: Check,
+  { what = usual, detail, problem, remedy = "", fatal }: Answer,
+): Finding {
+  if (problem === undefined) return category.good(what, detail);
+  return fatal === true ? category.bad(what, { problem, remedy, link }) : category.odd(what, { problem, remedy, link });
 }
 
 /** The findings before an installation. Pure: no I/O, no clock. */
 export function prepare(before: Before): Preparation {
-  const { nodes: all } = before;
-  if ("problem" in all) {
-    const trouble = { problem: all.problem, remedy: "ask as a user who may read it", link: docs("cli.md#who-asks") };
-    return { findings: [category.bad("the nodes tell their platform", trouble)], values: {} };
+  const { nodes, namespaceObject } = before;
+  const hasNamespace = "problem" in namespaceObject || namespaceObject.value !== undefined;
+  if ("problem" in nodes) {
+    const findings = [category.bad("the nodes tell their platform", unreadable(nodes.problem))];
+    return { findings, values: {}, hasNamespace };
   }
-  const nodes = all.value.filter(({ metadata }) => metadata.labels?.["kubernetes.io/os"] !== "windows");
-  const possible = nodes.filter((node) => impossible(node) === undefined);
-  const platform = platformFindings(possible);
-  const multus = multusPreparation(before, platform.values["platform"] as PlatformName | undefined);
-  return {
-    findings: [
-      ...impossibleFindings(nodes),
-      ...kernelFindings(possible),
-      ...platform.findings,
-      ...networkFindings(possible),
-      ...ciliumFindings(before),
-      ...socketFindings(before),
-      ...sandboxFindings(before),
-      ...repairFindings(possible),
-      ...namespaceFindings(before),
-      ...installedFindings(before),
-      ...multus.findings,
-      ...accessFindings(before),
-    ],
-    values: { ...platform.values, ...multus.values },
-  };
+  const linux = nodes.value.filter(({ metadata }) => metadata.labels?.["kubernetes.io/os"] !== "windows");
+  const possible = linux.filter((node) => impossible(node) === undefined);
+  const cluster = { ...before, linux, possible, hosts: grouped(possible, (node) => hostOf(node, linux)) };
+  const findings = CHECKS.flatMap((check) =>
+    [check.answer(cluster) ?? []].flat().map((answer) => findingOf(check, answer)),
+  );
+  const host = cluster.hosts.find(([{ directories }]) => directories !== undefined)?.[0];
+  const isClear = host !== undefined && placesOf(cluster).length === 1;
+  return { findings, values: { ...(isClear ? valuesFor(host) : {}), ...multusValues(cluster) }, hasNamespace };
 }
 
-/** The command that installs with these values. */
-export function installText(values: Preparation["values"], namespace: string, columns?: number): string {
+/** The commands that install with these values. */
+export function installText({ values, hasNamespace }: Preparation, namespace: string, columns?: number): string {
   const command = (text: string) => commandLines(text, 2, columns);
   const set = Object.entries(values)
     .map(([name, value]) => ` --set ${name}=${value}`)
     .join("");
+  const labels = Object.entries(NAMESPACE_LABELS).map(([name, value]) => `${name}=${value}`);
   const note = PLATFORMS[values["platform"] as PlatformName]?.note;
   return [
     "",
     "Install with:",
-    ...command(`helm install linkerd-cni -n ${namespace} --create-namespace ${chartReference("linkerd2-cni")}${set}`),
+    ...(hasNamespace ? [] : command(`kubectl create namespace ${namespace}`)),
+    ...command(`kubectl label namespace ${namespace} --overwrite ${labels.join(" ")}`),
+    ...command(`helm install linkerd-cni -n ${namespace} ${chartReference("linkerd2-cni")}${set}`),
     "or",
     ...command(`l5d-cni install-cni --cni-namespace ${namespace}${set} | kubectl apply -f -`),
-    ...(note === undefined ? [] : indented(`Mind: ${note}.`, 0, columns)),
+    ...(note === undefined ? [] : indented(`Note: ${note}.`, 0, columns)),
     "",
   ].join("\n");
 }
