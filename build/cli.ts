@@ -1,9 +1,10 @@
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { version } from "../constructs/version";
 import { bundle } from "./bundle";
 import { npmComponents } from "./image/components";
 import { licences } from "./image/notice";
-import { billOfMaterials, CLI } from "./image/sbom";
+import { billOfMaterials } from "./image/sbom";
 import { outputs, root } from "./paths";
 
 /** Path of the bill of materials of a command line. */
@@ -25,5 +26,6 @@ export async function buildCli(path: string = outputs.cli): Promise<void> {
   const small = { minifyWhitespace: true, banner: { js: "#!/usr/bin/env node" }, footer: { js: comment(notices) } };
   await bundle(entry, path, small);
   await chmod(path, 0o755);
-  await writeFile(billOfMaterialsOf(path), await billOfMaterials(components, CLI));
+  const product = { type: "application", name: "l5d-cni", version, license: "Apache-2.0" } as const;
+  await writeFile(billOfMaterialsOf(path), billOfMaterials(components, product));
 }

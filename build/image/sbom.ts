@@ -1,44 +1,32 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { Enums, Models, Serialize, SPDX, Spec } from "@cyclonedx/cyclonedx-library";
-import { root } from "../paths";
 import type { Component } from "./components";
 
-function licenseOf(name: string, license: string): Models.SpdxLicense {
-  if (!SPDX.isSupportedSpdxId(license)) throw new Error(`${name}: "${license}" is not an SPDX licence identifier`);
-  return new Models.SpdxLicense(license);
-}
-
 /** The subject of a bill of materials. */
-export interface Product {
-  readonly type: Enums.ComponentType;
-  readonly name: string;
-  /** Package URL without a version. */
-  readonly purl: string;
+export interface Product extends Omit<Component, "licenseText" | "purl"> {
+  readonly type: "application" | "container";
 }
 
-const IMAGE: Product = { type: Enums.ComponentType.Container, name: "linkerd-cni", purl: "pkg:oci/linkerd-cni" };
-/** The command line. */
-export const CLI: Product = { type: Enums.ComponentType.Application, name: "l5d-cni", purl: "pkg:oci/l5d-cni" };
-
-/** CycloneDX 1.6 as JSON, without times and random numbers, so that the same components give the same text. */
-export async function billOfMaterials(parts: readonly Component[], product = IMAGE): Promise<string> {
-  const component = (type: Enums.ComponentType, part: Omit<Component, "licenseText">) =>
-    new Models.Component(type, part.name, {
-      version: part.version,
-      purl: part.purl,
-      bomRef: part.purl,
-      licenses: new Models.LicenseRepository([licenseOf(part.name, part.license)]),
-    });
-  const { version, license } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as Component;
-  const { type, name, purl } = product;
-  const subject = component(type, { name, version, license, purl: `${purl}@${version}` });
-  const components = parts.map((part) => component(Enums.ComponentType.Library, part));
-  for (const part of components) subject.dependencies.add(part.bomRef);
-  const bom = new Models.Bom({
-    metadata: new Models.Metadata({ component: subject }),
-    components: new Models.ComponentRepository(components),
+/** CycloneDX 1.6 as JSON. The same components give the same text: it has no time, no serial number and one order. */
+export function billOfMaterials(parts: readonly Component[], { type, ...product }: Product): string {
+  const component = (kind: string, { name, version, license, purl }: Omit<Component, "licenseText">) => ({
+    type: kind,
+    name,
+    version,
+    "bom-ref": purl,
+    licenses: [{ license: { id: license } }],
+    purl,
   });
-  const serializer = new Serialize.JsonSerializer(new Serialize.JSON.Normalize.Factory(Spec.Spec1dot6));
-  return `${serializer.serialize(bom, { sortLists: true, space: 2 })}\n`;
+  const subject = component(type, { ...product, purl: `pkg:oci/${product.name}@${product.version}` });
+  // Two packages may each bring a copy of the same third one.
+  const unique = new Map(parts.map((part) => [part.purl, component("library", part)]));
+  const refs = [...unique.keys()].sort();
+  const bom = {
+    $schema: "http://cyclonedx.org/schema/bom-1.6.schema.json",
+    bomFormat: "CycloneDX",
+    specVersion: "1.6",
+    version: 1,
+    metadata: { component: subject },
+    components: refs.map((ref) => unique.get(ref)),
+    dependencies: [{ ref: subject.purl, dependsOn: refs }, ...refs.map((ref) => ({ ref }))],
+  };
+  return `${JSON.stringify(bom, undefined, 2)}\n`;
 }

@@ -15,7 +15,6 @@ import { buildPlugin, entries, PRODUCT } from "../../build/programs";
 import { RESULTS } from "../../build/results";
 import { suite } from "../support/requirements";
 import { type PlatformImage, unpackImage } from "./archive";
-import { schemaErrors } from "./cyclonedx";
 
 const json = async (path: string) => JSON.parse(await readFile(path, "utf8"));
 const sha256 = async (path: string) =>
@@ -103,9 +102,8 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
   describe("the bill of materials", () => {
     const bomOf = ({ root }: PlatformImage) => join(root, "licenses", "sbom.cdx.json");
 
-    test("is valid, and the same inside the image and beside its archive", async () => {
+    test("is the same inside the image and beside its archive", async () => {
       for (const image of images) {
-        expect(await schemaErrors(await json(bomOf(image)))).toEqual([]);
         const beside = join(dirname(outputs.image), `sbom-${image.architecture}.cdx.json`);
         expect(await readFile(bomOf(image), "utf8")).toBe(await readFile(beside, "utf8"));
       }
