@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { version } from "../../constructs";
-import { Layout, type Manifest, MEDIA, REF_NAME } from "../image/layout";
+import { Layout, type Manifest, MEDIA, REF_NAME, readLayout } from "../image/layout";
 import { tarArchive, untar } from "../image/tar";
 import { outputs } from "../paths";
 import { type Artifact, artifacts, chartArtifact, cliArtifact, imageArtifact } from "./artifacts";
@@ -15,7 +15,9 @@ beforeEach(async () => {
 afterEach(() => rm(work, { recursive: true, force: true }));
 
 const chart = join(outputs.charts, "linkerd2-cni");
-const manifestOf = ({ blobs, digest }: Artifact) => JSON.parse(String(blobs.get(digest))) as Manifest;
+const blobOf = async ({ archive }: Artifact, digest = "") => (await readLayout(archive)).blobs.get(digest) as Buffer;
+const layersOf = async (artifact: Artifact) =>
+  (JSON.parse(String(await blobOf(artifact, artifact.digest))) as Manifest).layers ?? [];
 
 /** Writes an archive of an image for these platforms, each of one layer. */
 async function image(architectures: readonly string[], tag: string): Promise<string> {
@@ -38,8 +40,8 @@ test("a chart is the same artifact whatever the times of its files are, and hold
   await cp(chart, copy, { recursive: true });
   await utimes(join(copy, "values.yaml"), 1, 1);
   expect((await chartArtifact(copy, version, work)).digest).toBe(first.digest);
-  const [layer] = manifestOf(first).layers ?? [];
-  const files = await untar(gunzipSync(first.blobs.get(layer?.digest ?? "") as Buffer));
+  const [layer] = await layersOf(first);
+  const files = await untar(gunzipSync(await blobOf(first, layer?.digest)));
   expect(files.get("linkerd2-cni/values.yaml")).toEqual(await readFile(join(chart, "values.yaml")));
   expect([...files.keys()].every((name) => name.startsWith("linkerd2-cni/"))).toBe(true);
 });
@@ -65,7 +67,7 @@ test("the command line keeps its name, by which oras writes it", async () => {
   await writeFile(join(work, "l5d-cni"), "#!/usr/bin/env node\n");
   await expect(cliArtifact(join(work, "l5d-cni"), version, work)).rejects.toThrow(/l5d-cni\.cdx\.json cannot be read/);
   await writeFile(join(work, "l5d-cni.cdx.json"), "{}");
-  const [layer] = manifestOf(await cliArtifact(join(work, "l5d-cni"), version, work)).layers ?? [];
+  const [layer] = await layersOf(await cliArtifact(join(work, "l5d-cni"), version, work));
   expect(layer).toMatchObject({ annotations: { "org.opencontainers.image.title": "l5d-cni" } });
 });
 

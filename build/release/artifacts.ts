@@ -50,8 +50,6 @@ export interface Artifact {
   readonly digest: string;
   /** Path of the OCI layout's archive that holds it. */
   readonly archive: string;
-  /** Content by digest. */
-  readonly blobs: ReadonlyMap<string, Buffer>;
   /** CycloneDX of an artifact without platforms. @default none */
   readonly billOfMaterials?: Buffer;
   /** The platforms of an image. @default none */
@@ -89,7 +87,7 @@ export async function imageArtifact(archive: string, version: string): Promise<A
     if (platforms.some(({ platform }) => platform === wanted)) continue;
     throw new Error(`${archive} is not for ${wanted}: run npm run image, which says what it needs`);
   }
-  return { name: "image", repository: "linkerd-cni", tag: version, digest, archive, blobs, platforms };
+  return { name: "image", repository: "linkerd-cni", tag: version, digest, archive, platforms };
 }
 
 async function platformImage(blobs: LayoutContent["blobs"], { digest, platform }: Descriptor): Promise<PlatformImage> {
@@ -183,8 +181,7 @@ async function writeArtifact(layout: Layout, work: string, { manifest, ...named 
   const descriptor = layout.addJson(MEDIA.manifest, whole);
   const archive = join(work, `${named.repository.replace("/", "-")}.oci.tar`);
   await writeFile(archive, await layout.archive([{ ...descriptor, annotations: { [REF_NAME]: named.tag } }]));
-  const { blobs } = await readLayout(archive);
-  return { ...named, digest: descriptor.digest, archive, blobs };
+  return { ...named, digest: descriptor.digest, archive };
 }
 
 /** Everything for the registry. @param work directory for artifacts */

@@ -4,9 +4,12 @@ import { join } from "node:path";
 import { execute } from "./execute";
 
 /** Types of attestations, with cosign's names. */
-export const SIGNATURE = "https://sigstore.dev/cosign/sign/v1";
-export const BILL_OF_MATERIALS = "cyclonedx";
-export const PROVENANCE = "slsaprovenance1";
+const TYPES = {
+  signature: "https://sigstore.dev/cosign/sign/v1",
+  sbom: "cyclonedx",
+  provenance: "slsaprovenance1",
+};
+export type Attestation = keyof typeof TYPES;
 
 /** The key or identity that signs, and how it is verified. */
 export interface Signing {
@@ -59,30 +62,27 @@ export class Cosign {
     return new Cosign(signs, [...verifies, "--key", publicKey]);
   }
 
-  /** Whether an artifact has a valid signature or attestation of a type. @param reference by digest */
-  async has(reference: string, type: string): Promise<boolean> {
-    const verified = execute("cosign", ["verify-attestation", "--type", type, ...this.verifies, reference]);
-    return verified.then(
+  /** Whether an artifact has a valid signature or attestation. @param reference by digest */
+  async has(reference: string, type: Attestation): Promise<boolean> {
+    return this.verify(reference, type).then(
       () => true,
       () => false,
     );
   }
 
-  /** Signs an artifact. @param reference by digest */
-  async sign(reference: string): Promise<void> {
-    await execute("cosign", ["sign", ...this.signs, reference]);
-    await this.expect(reference, SIGNATURE);
+  /**
+   * Signs an artifact, or attaches a signed statement about it, and verifies it as a user would.
+   * @param reference by digest
+   * @param predicate path of the statement, as JSON. @default only a signature
+   */
+  async add(reference: string, type: Attestation, predicate?: string): Promise<void> {
+    const what = predicate === undefined ? ["sign"] : ["attest", "--type", TYPES[type], "--predicate", predicate];
+    await execute("cosign", [...what, ...this.signs, reference]);
+    await this.verify(reference, type);
   }
 
-  /** Attaches a signed statement about an artifact. @param predicate path of the file that holds it, as JSON */
-  async attest(reference: string, type: string, predicate: string): Promise<void> {
-    await execute("cosign", ["attest", ...this.signs, "--type", type, "--predicate", predicate, reference]);
-    await this.expect(reference, type);
-  }
-
-  /** Verifies a new signature as a user would; otherwise each release would sign again. */
-  private async expect(reference: string, type: string): Promise<void> {
-    await execute("cosign", ["verify-attestation", "--type", type, ...this.verifies, reference]);
+  private verify(reference: string, type: Attestation): Promise<unknown> {
+    return execute("cosign", ["verify-attestation", "--type", TYPES[type], ...this.verifies, reference]);
   }
 }
 

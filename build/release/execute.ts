@@ -3,13 +3,6 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Options for running a program. */
-export interface Options {
-  readonly cwd?: string;
-  /** Limit of its output. @default 16 MiB */
-  readonly maxBuffer?: number;
-}
-
 /** The failure of a program, with its output. */
 export class ProgramError extends Error {
   constructor(
@@ -26,7 +19,11 @@ export class ProgramError extends Error {
 }
 
 /** Runs a program to its end. @returns its output @throws a {@link ProgramError} if it fails */
-export async function execute(program: string, args: readonly string[], options: Options = {}): Promise<Buffer> {
+export async function execute(
+  program: string,
+  args: readonly string[],
+  options: { readonly cwd?: string } = {},
+): Promise<Buffer> {
   const running = run(program, [...args], { maxBuffer: 1 << 24, ...options, encoding: "buffer" });
   // Programs must not ask questions, since their output is not shown.
   running.child.stdin?.end();

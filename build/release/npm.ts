@@ -1,8 +1,9 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { copyFile, mkdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { sha256 } from "../image/layout";
 import { root } from "../paths";
-import { differingFiles } from "./difference";
 import { execute, ProgramError } from "./execute";
 
 /** The target of the npm package. */
@@ -18,13 +19,14 @@ export interface NpmPackage {
   readonly digest: string;
   /** In the form of npm's registries. */
   readonly integrity: string;
+  readonly target: NpmTarget;
 }
 
 /** Folders of the npm packages that are published. */
 export const PACKAGES: readonly string[] = [join(root, "helm"), root];
 
-/** Builds and packs an npm package. @param into a directory */
-export async function packNpm(folder: string, into: string): Promise<NpmPackage> {
+/** Builds and packs an npm package for a target. @param into a directory */
+export async function packNpm(target: NpmTarget, folder: string, into: string): Promise<NpmPackage> {
   // The build's output precedes the JSON.
   const said = (await execute("npm", ["pack", "--json", "--pack-destination", into], { cwd: folder })).toString();
   const json = said.slice(said.search(/^\[$/m));
@@ -33,62 +35,43 @@ export async function packNpm(folder: string, into: string): Promise<NpmPackage>
   ];
   const { name, version, filename, integrity } = packed;
   const path = join(into, filename);
-  return { name, version, path, digest: `sha256:${sha256(await readFile(path))}`, integrity };
+  return { name, version, path, digest: `sha256:${sha256(await readFile(path))}`, integrity, target };
 }
 
-/** The address of this version's tarball at a target. */
-export const npmReference = (target: NpmTarget, { path, name, version }: NpmPackage): string =>
+/** The address of this version's tarball at its target. */
+export const npmReference = ({ target, path, name, version }: NpmPackage): string =>
   "directory" in target
     ? join(resolve(target.directory), path.slice(path.lastIndexOf("/") + 1))
     : `${target.registry} ${name}@${version}`;
 
-/**
- * Looks for the package's version at a target.
- * @param work a directory for what is fetched
- * @returns what differs; nothing if it is the same; undefined if the version is not there
- */
-export async function findNpm(
-  target: NpmTarget,
-  packed: NpmPackage,
-  work: string,
-): Promise<readonly string[] | undefined> {
-  const before =
-    "directory" in target ? await readIfThere(npmReference(target, packed)) : await fetchNpm(target, packed, work);
-  if (before === undefined) return undefined;
-  const ours = await readFile(packed.path);
-  return ours.equals(before) ? [] : differingFiles(ours, before);
-}
-
-async function readIfThere(path: string): Promise<Buffer | undefined> {
-  return readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
-}
-
-async function fetchNpm(
-  { registry }: { registry: string },
-  packed: NpmPackage,
-  work: string,
-): Promise<Buffer | undefined> {
-  const into = join(work, "published");
-  await mkdir(into, { recursive: true });
+/** The integrity of this version at its target; undefined if absent. */
+export async function publishedIntegrity(packed: NpmPackage): Promise<string | undefined> {
+  const { target } = packed;
+  if ("directory" in target) {
+    const path = npmReference(packed);
+    return existsSync(path)
+      ? `sha512-${createHash("sha512")
+          .update(await readFile(path))
+          .digest("base64")}`
+      : undefined;
+  }
+  const { registry } = target;
   const wanted = `${packed.name}@${packed.version}`;
-  const args = ["pack", wanted, "--json", "--registry", registry, "--pack-destination", into];
   try {
-    const [fetched] = JSON.parse((await execute("npm", args)).toString()) as readonly [{ filename: string }];
-    return await readFile(join(into, fetched.filename));
+    const found = await execute("npm", ["view", wanted, "dist.integrity", "--json", "--registry", registry]);
+    return JSON.parse(found.toString()) as string;
   } catch (error) {
-    if (error instanceof ProgramError && /"code": "(E404|ETARGET)"/.test(error.stdout)) return undefined;
+    if (error instanceof ProgramError && /"code": "E404"/.test(error.stdout)) return undefined;
     throw new Error(`${registry} ${wanted}: ${(error as Error).message}\n  check --npm-registry and the network`);
   }
 }
 
 /** Publishes the package to its target. */
-export async function publishNpm(target: NpmTarget, packed: NpmPackage): Promise<void> {
+export async function publishNpm(packed: NpmPackage): Promise<void> {
+  const { target } = packed;
   if ("directory" in target) {
     await mkdir(target.directory, { recursive: true });
-    await copyFile(packed.path, npmReference(target, packed));
+    await copyFile(packed.path, npmReference(packed));
     return;
   }
   const args = ["publish", packed.path, "--registry", target.registry, "--access", "public"];

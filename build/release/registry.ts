@@ -1,4 +1,3 @@
-import type { Descriptor } from "../image/layout";
 import type { Artifact } from "./artifacts";
 import { execute, ProgramError } from "./execute";
 
@@ -32,26 +31,17 @@ export class Registry {
     return `${this.base}/${repository}`;
   }
 
-  /** The artifact with this name and version; undefined if absent. */
-  async find(artifact: Artifact): Promise<Descriptor | undefined> {
+  /** The digest under this name and version; undefined if absent. */
+  async find(artifact: Artifact): Promise<string | undefined> {
     const reference = `${this.nameOf(artifact)}:${artifact.tag}`;
     try {
-      return JSON.parse((await this.oras("manifest", "fetch", "--descriptor", reference)).toString()) as Descriptor;
+      const flags = this.plainHttp ? ["--plain-http"] : [];
+      return (await execute("oras", ["resolve", ...flags, reference])).toString().trim();
     } catch (error) {
       // oras has one exit code for all failures.
       if (error instanceof ProgramError && /: not found$/m.test(error.stderr)) return undefined;
       throw this.explained(error, reference);
     }
-  }
-
-  /** Reads a manifest, or what one names, of an artifact. */
-  async read(artifact: Artifact, { digest, mediaType }: Descriptor): Promise<Buffer> {
-    const reference = `${this.nameOf(artifact)}@${digest}`;
-    const manifest = /\.(index|manifest)\.v1\+json$/.test(mediaType);
-    const args = manifest ? ["manifest", "fetch", reference] : ["blob", "fetch", "--output", "-", reference];
-    return this.oras(...args).catch((error) => {
-      throw this.explained(error, reference);
-    });
   }
 
   /** Pushes an artifact and its content under its version. */
@@ -62,10 +52,6 @@ export class Registry {
     await execute("oras", ["cp", "--no-tty", ...flags, ...from, reference]).catch((error) => {
       throw this.explained(error, reference);
     });
-  }
-
-  private oras(...args: readonly string[]): Promise<Buffer> {
-    return execute("oras", [...args, ...(this.plainHttp ? ["--plain-http"] : [])], { maxBuffer: 1 << 29 });
   }
 
   private explained(error: unknown, reference: string): Error {

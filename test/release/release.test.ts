@@ -117,14 +117,14 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
     const npm = join(work, "npm");
     rows = await releaseTo("mesh", "--dry-run", "--npm", npm);
     expect(rows.map(({ name, content, signature }) => [name, content, signature])).toEqual([
-      ["image", "to push", "to sign"],
-      ["image linux/amd64", "to push", "to sign"],
-      ["image linux/arm64", "to push", "to sign"],
-      ["chart linkerd-multus", "to push", "to sign"],
-      ["chart linkerd2-cni", "to push", "to sign"],
-      ["CLI l5d-cni", "to push", "to sign"],
-      ["npm cdk8s-helm-chart", "to publish", undefined],
-      ["npm linkerd-cni-cdk8s", "to publish", undefined],
+      ["image", "missing", "missing"],
+      ["image linux/amd64", "missing", "missing"],
+      ["image linux/arm64", "missing", "missing"],
+      ["chart linkerd-multus", "missing", "missing"],
+      ["chart linkerd2-cni", "missing", "missing"],
+      ["CLI l5d-cni", "missing", "missing"],
+      ["npm cdk8s-helm-chart", "missing", undefined],
+      ["npm linkerd-cni-cdk8s", "missing", undefined],
     ]);
     expect([await readdir(registry.storage), existsSync(npm)]).toEqual([[], false]);
   });
@@ -283,7 +283,7 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
       await verify(reference);
     });
 
-    test("and pushed again under the version is neither verified nor overwritten, and the difference is named", async () => {
+    test("and pushed again under the version is neither verified nor overwritten", async () => {
       const altered = join(work, "altered", "linkerd2-cni");
       await cp(join(outputs.charts, "linkerd2-cni"), altered, { recursive: true });
       await writeFile(join(altered, "values.yaml"), "logLevel: debug\n");
@@ -294,15 +294,14 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
       const stored = await snapshot(registry.storage);
       const said = await failure(["--registry", base, ...key.signs]);
       expect(said).toContain("Nothing was pushed");
-      expect(said).toContain(`${reference} is sha256:`);
-      expect(said).toMatch(/these differ:\n {4}linkerd2-cni\/values\.yaml\n$/);
+      expect(said).toMatch(new RegExp(`\\n  ${reference} is sha256:\\w+, this is ${digest}\\n$`));
       expect(differences(stored, await snapshot(registry.storage))).toEqual([]);
       await tool("oras", "tag", "--plain-http", byDigest({ ...row("chart linkerd2-cni"), digest }), version);
       await verify(reference);
     });
   });
 
-  test("of other content under the same version is refused before anything is pushed: each difference is named", async () => {
+  test("of other content under the same version is refused before anything is pushed", async () => {
     const npm = join(work, "other-npm");
     await mkdir(npm);
     const content = gzipSync(await tarArchive([{ name: "package/index.js", content: Buffer.from("") }]));
@@ -312,10 +311,10 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
     const said = await failure(["--registry", `${registry.address}/other`, "--npm", npm, ...key.signs]);
     expect(said).toContain("Nothing was pushed");
     expect(said).toContain(`${registry.address}/other/linkerd-cni:${version} is sha256:`);
-    expect(said).toContain("linux/amd64 opt/cni/bin/linkerd-cni");
-    expect(said).toMatch(/charts\/linkerd-multus:\S+ is .*\n {4}linkerd-multus\/README\.md\n/);
-    expect(said).toMatch(/\/l5d-cni:\S+ is .*\n {4}l5d-cni\n/);
-    expect(said).toMatch(/linkerd-cni-cdk8s-\S+\.tgz is published.*\n {4}package\//);
+    for (const name of ["charts/linkerd-multus", "l5d-cni"]) {
+      expect(said).toMatch(new RegExp(`/other/${name}:${version} is sha256:\\w+, this is sha256:`));
+    }
+    expect(said).toMatch(/linkerd-cni-cdk8s-\S+\.tgz is sha512-\S+, this is sha512-/);
     // The same content is not a conflict.
     expect(said).not.toContain("linkerd2-cni:");
     expect(differences(stored, await snapshot(registry.storage))).toEqual([]);
@@ -328,12 +327,12 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
     const completed = await releaseTo("half", "--dist", small, ...key.signs);
     expect(completed.find(({ name }) => name === "image")).toMatchObject({
       content: "unchanged",
-      signature: "signed",
-      provenance: "attested",
+      signature: "added",
+      provenance: "added",
     });
     expect(completed.find(({ name }) => name === "CLI l5d-cni")).toMatchObject({
-      content: "pushed",
-      signature: "signed",
+      content: "added",
+      signature: "added",
     });
   });
 
@@ -350,7 +349,7 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
         return artifacts.find(({ name }) => name === "npm linkerd-cni-cdk8s");
       };
       expect(await outcome(...key.signs)).toMatchObject({
-        content: "published",
+        content: "added",
         digest: row("npm linkerd-cni-cdk8s").digest,
       });
       expect(await outcome("--dry-run")).toMatchObject({ content: "unchanged" });
@@ -363,7 +362,7 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
       await tool("npm", "publish", other, ...flags);
       const said = await failure([...args, "--dry-run"], env);
       expect(said).toContain("Nothing was pushed");
-      expect(said).toMatch(/linkerd-cni-cdk8s@\S+ is published.*\n {4}package\/CHANGELOG\.md\n/);
+      expect(said).toMatch(/linkerd-cni-cdk8s@\S+ is sha512-\S+, this is sha512-/);
     } finally {
       await npm.stop();
     }
@@ -408,7 +407,7 @@ suite("a release", missing({ programs: PROGRAMS }) ?? built, () => {
         const config = JSON.stringify({ auths: { [closed.address]: { auth } } });
         await writeFile(join(directory, "config.json"), config);
         const { stdout } = await releases(args, environment({ DOCKER_CONFIG: directory }));
-        expect(stdout).toMatch(/chart linkerd2-cni .* pushed +signed/);
+        expect(stdout).toMatch(/chart linkerd2-cni .* added +added/);
       } finally {
         await closed.stop();
       }
