@@ -4,6 +4,17 @@
  * plugin's engine keeps a state for every character.
  */
 
+/** Where a value is in a text. */
+export interface Place {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A member of an object, and where its value is. */
+export interface Member extends Place {
+  readonly key: string;
+}
+
 const [QUOTE, BACKSLASH] = [0x22, 0x5c] as const;
 /** `{` and `[` are one bit apart, and so are `}` and `]`. */
 const [BRACKET_BIT, OPEN, CLOSE] = [0x20, 0x7b, 0x7d] as const;
@@ -59,15 +70,49 @@ function behindValue(text: string, start: number): number {
   return (code | BRACKET_BIT) === OPEN ? behindBrackets(text, start) : behindScalar(text, start);
 }
 
-/** The text of a member of the root object; the last one of repeated keys. */
-export function memberSource(document: string, key: string): string | undefined {
-  let found: string | undefined;
+/** The members of the root object in the order of the text; repeated keys stay. */
+export function membersOf(document: string): readonly Member[] {
+  const found: Member[] = [];
   for (let at = behindSpace(document, document.indexOf("{") + 1); document.charCodeAt(at) === QUOTE; ) {
     const keyEnd = behindString(document, at);
     const start = behindSpace(document, keyEnd);
     const end = behindValue(document, start);
-    if (JSON.parse(document.slice(at, keyEnd)) === key) found = document.slice(start, end);
+    found.push({ key: JSON.parse(document.slice(at, keyEnd)), start, end });
     at = behindSpace(document, end);
   }
   return found;
+}
+
+/** The text of a member of the root object; the last one of repeated keys. */
+export function memberSource(document: string, key: string): string | undefined {
+  const last = membersOf(document).findLast((member) => member.key === key);
+  return last && document.slice(last.start, last.end);
+}
+
+/** The items of an array in a text. */
+export function itemsOf(text: string, array: Place = { start: 0, end: text.length }): readonly Place[] {
+  const found: Place[] = [];
+  for (let start = behindSpace(text, array.start + 1); start < array.end - 1; ) {
+    const end = behindValue(text, start);
+    found.push({ start, end });
+    start = behindSpace(text, end);
+  }
+  return found;
+}
+
+/**
+ * How deep a text nests, and whether a number in it is too large for a float64. The text need not be valid JSON.
+ */
+export function measure(text: string): { readonly depth: number; readonly isTooLarge: boolean } {
+  let [depth, level, isTooLarge] = [0, 0, false];
+  for (let at = behindSpace(text, 0); at < text.length; at = behindSpace(text, at)) {
+    const code = text.charCodeAt(at);
+    const isBracket = (code | BRACKET_BIT) === OPEN || (code | BRACKET_BIT) === CLOSE;
+    const end = isBracket ? at + 1 : behindValue(text, at);
+    if (isBracket) level += (code | BRACKET_BIT) === OPEN ? 1 : -1;
+    else if (code !== QUOTE) isTooLarge ||= Math.abs(Number(text.slice(at, end))) === Number.POSITIVE_INFINITY;
+    depth = Math.max(depth, level);
+    at = end;
+  }
+  return { depth, isTooLarge };
 }

@@ -2,7 +2,7 @@
  * Drop-ins: since libcni 1.3, a runtime appends the plugins in `NAME/*.conf` to a list with the name NAME, in the order
  * of file names, unless the list sets `loadOnlyInlinedPlugins`. It never appends to a single plugin's file.
  */
-import type { Config } from "./read";
+import type { Config, Libcni } from "./read";
 
 /** The name of our file in such a folder: the last one, so that all other plugins run before ours. */
 export const DROPIN_FILE = "99-linkerd-cni.conf";
@@ -27,6 +27,9 @@ export function readsDropins(runtime: string | undefined): boolean | undefined {
   const since = SINCE[name];
   return since !== undefined && (major > since[0] || (major === since[0] && minor >= since[1]));
 }
+
+/** A runtime's libcni; the newest if the runtime is unknown. */
+export const libcniOf = (runtime: string | undefined): Libcni => (readsDropins(runtime) === false ? "1.1" : "1.3");
 
 /** Whether runtimes read a file in such a folder. */
 export const isDropinName = (name: string): boolean => name.endsWith(".conf");

@@ -2,9 +2,10 @@ import fc from "fast-check";
 import { chained, isChained, listOf, unchained } from "./edit";
 import { type Config, readConfig } from "./read";
 
+const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString();
 const stanza = { name: "linkerd-cni", type: "linkerd-cni", linkerd: { "incoming-proxy-port": 4143 } };
 
-function list(text: string): Extract<Config, { kind: "list" }> {
+function list(text: string | Uint8Array): Extract<Config, { kind: "list" }> {
   const config = readConfig("10-x.conflist", Buffer.from(text));
   if (config.kind !== "list") throw new Error(JSON.stringify(config));
   return config;
@@ -27,15 +28,15 @@ describe("the chain in a list", () => {
     "of layout %s: exactly once, last, with all other bytes kept, and exactly undone",
     (_, text) => {
       const made = list(chained(list(text), stanza));
-      expect(JSON.parse(made.text).plugins).toEqual([...JSON.parse(text).plugins, stanza]);
+      expect(JSON.parse(textOf(made.bytes)).plugins).toEqual([...JSON.parse(text).plugins, stanza]);
       expect(isChained(made, stanza)).toBe(true);
-      expect(chained(made, stanza)).toBe(made.text);
-      expect(unchained(made)).toBe(text);
+      expect(chained(made, stanza)).toBe(made.bytes);
+      expect(textOf(unchained(made))).toBe(text);
     },
   );
 
   test("follows the indentation of the other plugins", () => {
-    expect(chained(list('{"name":"a","plugins":[\n  {"type":"b"}\n]}'), { type: "linkerd-cni" })).toBe(
+    expect(textOf(chained(list('{"name":"a","plugins":[\n  {"type":"b"}\n]}'), { type: "linkerd-cni" }))).toBe(
       '{"name":"a","plugins":[\n  {"type":"b"},\n  {\n    "type": "linkerd-cni"\n  }\n]}',
     );
   });
@@ -46,10 +47,18 @@ describe("the chain in a list", () => {
     ["twice", '{"name":"a","plugins":[{"type":"linkerd-cni"},{"type":"b"},{"type":"linkerd-cni"}]}'],
     ["with other content", '{"name":"a","plugins":[{"type":"b"},{"type":"linkerd-cni","linkerd":{}}]}'],
   ])("a stanza %s is replaced by one at the end", (_, text) => {
-    const types = JSON.parse(chained(list(text), stanza)).plugins.map(({ type }: { type: string }) => type);
+    const types = JSON.parse(textOf(chained(list(text), stanza))).plugins.map(({ type }: { type: string }) => type);
     expect(types.filter((type: string) => type === "linkerd-cni")).toHaveLength(1);
     expect(types.at(-1)).toBe("linkerd-cni");
-    expect(unchained(list(text))).not.toContain("linkerd-cni");
+    expect(textOf(unchained(list(text)))).not.toContain("linkerd-cni");
+  });
+
+  test("leaves bytes that are not UTF-8 as they are", () => {
+    const latin1 = Buffer.from('{"name":"a","plugins":[{"type":"b","x":"caf\xe9"}],"y":"\xff"}', "latin1");
+    const made = chained(list(latin1), { ...stanza, name: "ü" });
+    expect(Buffer.from(made).toString("latin1")).toContain('"caf\xe9"},{"name":"\xc3\xbc"');
+    expect(isChained(list(made), { ...stanza, name: "ü" })).toBe(true);
+    expect(unchained(list(made))).toEqual(new Uint8Array(latin1));
   });
 
   test("is exactly undone for any list and white space", () => {
@@ -58,8 +67,8 @@ describe("the chain in a list", () => {
       fc.property(fc.array(plugin, { minLength: 1 }), fc.jsonValue(), fc.nat(4), (plugins, args, indent) => {
         const text = JSON.stringify({ name: "n", args, plugins, last: args }, null, indent);
         const made = list(chained(list(text), stanza));
-        expect(JSON.parse(made.text).plugins).toEqual([...JSON.parse(text).plugins, stanza]);
-        expect(unchained(made)).toBe(text);
+        expect(JSON.parse(textOf(made.bytes)).plugins).toEqual([...JSON.parse(text).plugins, stanza]);
+        expect(textOf(unchained(made))).toBe(text);
       }),
     );
   });
@@ -68,7 +77,7 @@ describe("the chain in a list", () => {
 test("a single plugin becomes a list with the same name and version", () => {
   const single = readConfig("10-x.conf", Buffer.from('{"cniVersion":"0.3.1","name":"n","type":"bridge","mtu":1}\n'));
   if (single.kind !== "single") throw new Error(JSON.stringify(single));
-  expect(JSON.parse(listOf(single, "10-x", stanza))).toEqual({
+  expect(JSON.parse(textOf(listOf(single, "10-x", stanza)))).toEqual({
     cniVersion: "0.3.1",
     name: "n",
     plugins: [{ cniVersion: "0.3.1", name: "n", type: "bridge", mtu: 1 }, stanza],

@@ -32,19 +32,52 @@ test.each([
   ["no object", "a.conflist", "[]", "is not a JSON object"],
   ["null", "a.conf", "null", "is not a JSON object"],
   ["without name", "a.conflist", '{"plugins":[{"type":"b"}]}', '"name" is missing'],
-  ["without plugins", "a.conflist", '{"name":"a","type":"b"}', '"plugins" is missing'],
+  [
+    "without plugins, none in a folder",
+    "a.conflist",
+    '{"name":"a","loadOnlyInlinedPlugins":true}',
+    '"plugins" is missing',
+  ],
   ["with plugins that are not a list", "a.conflist", '{"name":"a","plugins":{"type":"b"}}', "not a list"],
   ["with no plugin", "a.conflist", '{"name":"a","plugins":[]}', "is empty"],
-  ["with an untyped plugin", "a.conflist", '{"name":"a","plugins":[{"type":"b"},{}]}', "item 1 has no"],
+  ["with an untyped plugin", "a.conflist", '{"name":"a","plugins":[{"type":"b"},{}]}', '"plugins[1].type" is missing'],
+  ["with a plugin that is no object", "a.conflist", '{"name":"a","plugins":["b"]}', '"plugins[0]" is not an object'],
+  [
+    "with a wrong field",
+    "a.conflist",
+    '{"name":"a","plugins":[{"type":"b","ipam":5}]}',
+    '"plugins[0].ipam" is not an object',
+  ],
+  ["with a wrong inner field", "a.conf", '{"type":"b","DNS":{"search":["x",1]}}', '"DNS.search" is not a string'],
+  [
+    "with a wrong capability",
+    "a.conf",
+    '{"type":"b","capabilities":{"mac":1}}',
+    '"capabilities.mac" is not true or false',
+  ],
+  ["with a large number", "a.conf", '{"type":"b","x":[1e400]}', "contains a number that is too large"],
   ["a list under a single plugin's name", "a.conf", '{"name":"a","plugins":[{"type":"b"}]}', "ending in .conflist"],
   ["with a version that is a number", "a.conf", '{"cniVersion":1,"type":"b"}', '"cniVersion" is not a string'],
 ])("a file that is %s is invalid", (_, name, text, reason) => {
   expect(readConfig(name, bytes(text))).toEqual({ kind: "invalid", reason: expect.stringContaining(reason) });
 });
 
-test("bytes that are not UTF-8, and too many of them, are invalid", () => {
-  expect(readConfig("a.conf", Buffer.from([0x7b, 0xff, 0x7d]))).toMatchObject({ reason: "is not valid UTF-8" });
-  expect(readConfig("a.conf", Buffer.alloc(2 ** 20 + 1, 32))).toMatchObject({ reason: "is larger than 1048576 bytes" });
+test.each([
+  ["large", Buffer.alloc(4 * 2 ** 20 + 1, 32), "is larger than 4194304 bytes"],
+  ["deep", bytes(`{"type":"b","x":${"[".repeat(1000)}${"]".repeat(1000)}}`), "nests deeper than 1000 levels"],
+])("a file that is too %s for this program is invalid before it is parsed or edited", (_, content, reason) => {
+  expect(readConfig("a.conf", content)).toEqual({ kind: "invalid", reason });
+});
+
+test("versions of libcni differ: one may refuse what the other loads", () => {
+  const read = (rest: string) => readConfig("a.conflist", bytes(`{"name":"a"${rest}}`));
+  const [plugins, missing] = [',"plugins":[{"type":"b"}]', '"plugins" is missing or not a list'];
+  expect(read("")).toMatchObject({ kind: "list", types: [], refused: { "1.1": missing } });
+  expect(read(`${plugins},"disableCheck":"true"`)).toMatchObject({
+    refused: { "1.1": '"disableCheck" is not true or false' },
+  });
+  expect(read(`${plugins},"disableGC":1`)).toMatchObject({ refused: { "1.3": '"disableGC" is not true or false' } });
+  expect(read(plugins)).not.toHaveProperty("refused");
 });
 
 test("the file's name distinguishes lists from single plugins", () => {

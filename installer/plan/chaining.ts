@@ -1,8 +1,9 @@
 /** Chooses how to chain a node's pods, and finds what is in force. */
 import { DROPIN_FILE, readsDropins, whyNoDropins } from "../../cni/conflist/dropin";
-import { type Config, readConfig } from "../../cni/conflist/read";
+import { type Config, readConfig, readDropin } from "../../cni/conflist/read";
 import type { Chaining } from "../../cni/contract";
 import { PLUGIN_TYPE } from "../../cni/stanza";
+import { textOf } from "../../system/bytes";
 import { basename, dirname, join } from "../../system/path";
 import type { FoundFile, NodeState } from "../state/node-state";
 
@@ -51,6 +52,13 @@ function whyNotDropin({ runtime, unread, path, config, occupied }: Situation): s
  * answer, the node's chain stays.
  */
 export function choose(situation: Situation): Choice {
+  const choice = chooseWay(situation);
+  const { config, path } = situation;
+  if (choice.way !== "edit" || config.kind !== "list" || config.types.length > 0) return choice;
+  return { ...choice, problem: `${path} has no "plugins" to add to (${choice.why}): set chaining to auto or dropin` };
+}
+
+function chooseWay(situation: Situation): Choice {
   const { chaining, runtime, stands } = situation;
   if (chaining === "edit") return { way: "edit", why: "chaining is edit" };
   const whyNot = whyNotDropin(situation);
@@ -80,7 +88,7 @@ function multusIn(config: Config): MultusConfiguration | undefined {
   if (config.kind === "invalid") return undefined;
   const at = config.types.findIndex((type) => MULTUS.includes(type));
   if (at < 0) return undefined;
-  const value = JSON.parse(config.text);
+  const value = JSON.parse(textOf(config.bytes));
   return config.kind === "list" ? value.plugins[at] : value;
 }
 
@@ -107,8 +115,8 @@ export function whyNoAuxiliary(config: Config, path: string, folder: string): st
 }
 
 /** The type of a drop-in's plugin; undefined if the file is not a plugin's configuration. */
-function typeOf({ name, bytes }: FoundFile): string | undefined {
-  const config = bytes === undefined ? undefined : readConfig(name, bytes);
+function typeOf({ bytes }: FoundFile): string | undefined {
+  const config = bytes === undefined ? undefined : readDropin(bytes);
   return config?.kind === "single" ? config.types[0] : undefined;
 }
 

@@ -1,7 +1,7 @@
-import { DROPIN_FILE, readsDropins } from "../../cni/conflist/dropin";
+import { DROPIN_FILE, libcniOf, readsDropins } from "../../cni/conflist/dropin";
 import { chained, hasStanza, isChained, isRenamed, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
 import { sameJson } from "../../cni/conflist/equal";
-import { type Config, compareNames, readConfig } from "../../cni/conflist/read";
+import { type Config, compareNames, type Libcni, readConfig } from "../../cni/conflist/read";
 import type { Chaining } from "../../cni/contract";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import { equal, textOf, utf8 } from "../../system/bytes";
@@ -65,8 +65,10 @@ export interface Plan {
   readonly absentNeighbours: readonly string[];
   /** Lists that linkerd's installer probably made from a single plugin's file. */
   readonly renamed: readonly string[];
-  /** Files before the active one, or all files if none is active. */
+  /** Files before the first that the runtime can load. */
   readonly findings: readonly Finding[];
+  /** That first file, if it calls only the loopback plugin. */
+  readonly loopback?: string;
 }
 
 /**
@@ -94,8 +96,7 @@ function parseLoosely(bytes: Uint8Array): unknown {
 }
 
 /** The original's bytes, unless the content has changed since. */
-function withoutUs(text: string, original: FoundFile | undefined, madeOf: string | undefined): Uint8Array {
-  const stripped = utf8(text);
+function withoutUs(stripped: Uint8Array, original: FoundFile | undefined, madeOf: string | undefined): Uint8Array {
   if (original?.bytes === undefined) return stripped;
   // The owner goes on writing the link's target: new content there counts more than what others add to the list.
   if (original.target !== undefined && madeOf !== digest(original.bytes)) return original.bytes;
@@ -121,7 +122,7 @@ function ordinary(file: FoundFile, original: FoundFile | undefined, madeOf?: str
 function othersIn(list: FoundFile): readonly unknown[] {
   const config = list.bytes === undefined ? undefined : readConfig(list.name, list.bytes);
   if (config?.kind !== "list") return [];
-  return (JSON.parse(unchained(config)) as { readonly plugins: readonly unknown[] }).plugins;
+  return (JSON.parse(textOf(unchained(config))) as { readonly plugins?: readonly unknown[] }).plugins ?? [];
 }
 
 /** Whether a list begins with the content of a single plugin's file. */
@@ -184,17 +185,32 @@ function orphans(state: NodeState, made: Journal["made"]): readonly Pristine[] {
   });
 }
 
+/** Why the runtime does not load a configuration that is valid in itself. */
+function whyNotLoaded(config: Config, { notFolders, dropins }: NodeState, libcni: Libcni): string | undefined {
+  if (config.kind === "invalid") return undefined;
+  const refused = config.refused?.[libcni];
+  if (refused !== undefined || libcni === "1.1" || config.kind === "single" || config.inlinedOnly) return refused;
+  const { name, types } = config;
+  if (notFolders.includes(name))
+    return `has the name ${name}, and ${name} beside it is not a directory: remove one of them`;
+  const isEmpty = types.length === 0 && !dropins.get(name)?.some((file) => file.name !== DROPIN_FILE && !file.ignored);
+  return isEmpty ? `has no "plugins", and ${name} beside it none either` : undefined;
+}
+
 /** The configuration directory as it would be without us, in the order in which runtimes read it. */
-export function pristine(state: NodeState): readonly Pristine[] {
+export function pristine(state: NodeState, libcni: Libcni = "1.3"): readonly Pristine[] {
   const made = madeLists(state);
   const found = state.configs.map((file) => {
     const from = made[file.name];
     if (from !== undefined) return ofMade(file, from, state);
     return ordinary(file, state.originals.get(file.name), state.journal?.links?.[file.name]);
   });
-  return [...found.filter((each) => each !== undefined), ...orphans(state, made)].sort((left, right) =>
-    compareNames(left.name, right.name),
-  );
+  return [...found.filter((each) => each !== undefined), ...orphans(state, made)]
+    .map((each) => {
+      const reason = whyNotLoaded(each.config, state, libcni);
+      return reason === undefined ? each : { ...each, config: { kind: "invalid", reason } as const };
+    })
+    .sort((left, right) => compareNames(left.name, right.name));
 }
 
 /** Lists that we made and others have extended, and the files set aside for them, which stay aside. */
@@ -206,17 +222,18 @@ function adopted(state: NodeState): Journal["made"] {
   return Object.fromEntries(entries);
 }
 
-/**
- * The loopback does not count as a network for pods, even if its file comes first because the real one does not exist
- * yet.
- */
-function isPodNetwork({ config }: Pristine): boolean {
-  return config.kind !== "invalid" && config.types.some((type) => type !== "loopback");
+const isValid = ({ config }: Pristine): boolean => config.kind !== "invalid";
+
+/** The file that the runtime uses, if that gives pods no other network than the loopback. */
+function loopbackOf(configs: readonly Pristine[]): string | undefined {
+  const first = configs.find(isValid);
+  const types = first === undefined || first.config.kind === "invalid" ? [] : first.config.types;
+  return types.length > 0 && types.every((type) => type === "loopback") ? first?.name : undefined;
 }
 
-/** The configuration that containerd and CRI-O use: the first valid file. */
+/** The configuration that containerd and CRI-O use: the first valid file; undefined if it has only the loopback. */
 export function activeOf(configs: readonly Pristine[]): Pristine | undefined {
-  return configs.find(isPodNetwork);
+  return loopbackOf(configs) === undefined ? configs.find(isValid) : undefined;
 }
 
 interface Context {
@@ -240,7 +257,7 @@ interface Chain {
 
 const same = (left: Uint8Array | undefined, right: Uint8Array): boolean => left !== undefined && equal(left, right);
 
-const sameText = (left: string, right: string): boolean => sameJson(JSON.parse(left), JSON.parse(right));
+const sameContent = (left: Uint8Array, right: Uint8Array): boolean => sameJson(parseLoosely(left), parseLoosely(right));
 
 /** The content of a file that runtimes read. */
 function seen({ paths, state }: Context, name: string): Seen {
@@ -277,9 +294,9 @@ function chainList(context: Context, active: Pristine, file: FoundFile, stanza: 
   const chaining = { file: file.name, keeps: file.name };
   const now = file.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
   if (active.config.kind !== "list") return { ...chaining, changes: [] };
-  const asWanted = now?.kind === "list" && isChained(now, stanza) && sameText(unchained(now), active.config.text);
+  const asWanted = now?.kind === "list" && isChained(now, stanza) && sameContent(unchained(now), active.config.bytes);
   if (asWanted) return { ...chaining, changes: [] };
-  const bytes = utf8(chained(active.config, stanza));
+  const bytes = chained(active.config, stanza);
   return { ...chaining, changes: [...keep(context, file, active.bytes), put(context, file.name, bytes, file)] };
 }
 
@@ -305,7 +322,7 @@ function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Ch
   const { netDir } = context.paths;
   const path = join(netDir, originalName(active.name));
   const name = active.made?.name ?? madeName(context, active.name);
-  const bytes = utf8(listOf(active.config, active.name, stanza));
+  const bytes = listOf(active.config, active.name, stanza);
   const there = context.state.configs.find((file) => file.name === name);
   const write = same(there?.bytes, bytes) ? [] : [put(context, name, bytes, active.file ?? there)];
   const aside: readonly Change[] =
@@ -459,10 +476,10 @@ export function planLeaving({ journal, journalBytes }: NodeState, paths: Paths):
   return journal === undefined ? [] : noted(paths, { ...journal, left: true }, journalBytes);
 }
 
-function findings(configs: readonly Pristine[], active: Pristine | undefined): readonly Finding[] {
-  const until = active === undefined ? configs.length : configs.indexOf(active);
+function findings(configs: readonly Pristine[]): readonly Finding[] {
+  const until = configs.findIndex(isValid);
   return configs
-    .slice(0, until)
+    .slice(0, until < 0 ? configs.length : until)
     .flatMap(({ name, config, file }) =>
       config.kind === "invalid" && file?.ignored !== true
         ? [{ file: name, reason: config.reason, hidden: file?.hidden }]
@@ -592,7 +609,8 @@ function neighboursOf({ paths, state }: Context, { runtime }: Wanted, active: Pr
 /** The steps from this state to the wanted one; empty if the node already has it. */
 export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Plan {
   const context = { paths, state };
-  const configs = pristine(state);
+  const configs = pristine(state, libcniOf(wanted.runtime));
+  const loopback = loopbackOf(configs);
   /** Whether the runtime's configuration is chained. */
   const isListed = wanted.chained && wanted.chaining !== "auxiliary";
   const active = isListed ? activeOf(configs) : undefined;
@@ -663,7 +681,8 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
     ...(active === undefined ? {} : { active: active.name }),
     absentNeighbours,
     renamed: renamed(state),
-    findings: isListed ? findings(configs, active) : [],
+    findings: isListed ? findings(configs) : [],
+    ...(loopback === undefined || !isListed ? {} : { loopback }),
   };
 }
 

@@ -276,14 +276,38 @@ describe("with a runtime that reads drop-ins", () => {
     expect([node.content(), statSync(dropin()).isDirectory()]).toEqual([before, true]);
   });
 
-  test.each([
-    ["a file", () => writeFileSync(folder(), "")],
-    ["a link", () => symlinkSync("/elsewhere", folder())],
-  ])("if %s has the folder's name, the list is edited", async (_, take) => {
+  test("if a link has the folder's name, the list is edited", async () => {
     on({ [NAME]: LIST });
-    take();
+    symlinkSync("/elsewhere", folder());
     expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", NAME) });
     expect(node.choice?.why).toContain("is not a directory");
+  });
+
+  test("if a file has the folder's name, which keeps the runtime from loading the list, nothing is chained", async () => {
+    on({ [NAME]: LIST });
+    writeFileSync(folder(), "");
+    const { problem } = await node.installer().reconcile();
+    expect(problem).toMatch(`${NAME} has the name k, and k beside it is not a directory`);
+    expect(node.read(NAME)).toBe(LIST);
+    // An older runtime has no such folders.
+    node.runtime = FORMER;
+    expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", NAME) });
+  });
+
+  test("a list with all its plugins in the folder is chained there, and cannot be edited", async () => {
+    on({ [NAME]: '{"name":"k"}' });
+    mkdirSync(folder());
+    writeFileSync(node.path("net.d", "k", "10-bridge.conf"), '{"type":"bridge"}');
+    const installer = node.installer();
+    expect(await installer.reconcile()).toEqual({ chain: dropin() });
+    node.chaining = "edit";
+    const problem = expect.stringContaining(
+      `${NAME} has no "plugins" to add to (chaining is edit): set chaining to auto`,
+    );
+    expect(await node.installer().reconcile()).toEqual({ problem });
+    expect(node.read(NAME)).toBe('{"name":"k"}');
+    node.runtime = FORMER;
+    expect((await node.installer().reconcile()).problem).toContain(`${NAME} "plugins" is missing`);
   });
 });
 

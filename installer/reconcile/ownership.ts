@@ -1,5 +1,5 @@
 import { reasonOf } from "../../cni/errors";
-import { basename } from "../../system/path";
+import { basename, join } from "../../system/path";
 import type { Verdict } from "../api/access";
 import { isInForce } from "../plan/chaining";
 import type { Plan, Wanted } from "../plan/plan";
@@ -54,8 +54,14 @@ export function callsPlugin({ state, plan, wanted }: Look): boolean {
 }
 
 /** Why there is no configuration for the stanza. */
-export const whyNoChain = ({ choice }: Plan, { netDir }: Paths): string =>
-  choice?.problem ?? `no valid CNI configuration in ${netDir} yet: install a primary CNI`;
+export function whyNoChain({ choice, loopback, findings: [broken] }: Plan, { netDir }: Paths): string {
+  if (choice?.problem !== undefined) return choice.problem;
+  if (loopback !== undefined) {
+    return `${join(netDir, loopback)} comes first, so pods get only the loopback: install a primary CNI, or rename the file to come after the primary's`;
+  }
+  const why = broken === undefined ? "install a primary CNI" : `${broken.file} ${broken.reason}`;
+  return `no valid CNI configuration in ${netDir} yet: ${why}`;
+}
 
 /**
  * Decides which of a node's installers is active. An installer keeps a node until another one works: its plugin answers

@@ -173,12 +173,22 @@ test("a configuration that comes first gets the chain, and the other one is rest
   expect(node.content()).toEqual({ "net.d/00-multus.conf": SINGLE, "net.d/10-k.conflist": LIST });
 });
 
+test("if the loopback comes first, pods get nothing else: the installer says so, and chains the next once it is first", async () => {
+  on({ "05-lo.conf": '{"name":"lo","type":"loopback"}', "10-k.conflist": LIST });
+  const installer = node.installer();
+  const problem = `${node.path("net.d", "05-lo.conf")} comes first, so pods get only the loopback: `;
+  expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining(problem) });
+  expect(node.read("10-k.conflist")).toBe(LIST);
+  renameSync(node.path("net.d", "05-lo.conf"), node.path("net.d", "99-lo.conf"));
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+});
+
 test("an incomplete file is waited for, and named once", async () => {
   on({ "10-k.conflist": "" });
   const installer = node.installer();
   expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("no valid CNI configuration") });
   await installer.reconcile();
-  expect(node.lines.filter((line) => line.includes("10-k.conflist is empty"))).toHaveLength(1);
+  expect(node.lines.filter((line) => /warn: .*10-k.conflist is empty/.test(line))).toHaveLength(1);
   writeFileSync(node.path("net.d", "10-k.conflist"), LIST);
   expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
 });

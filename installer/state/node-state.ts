@@ -51,6 +51,8 @@ export interface NodeState {
   readonly auxiliary?: FoundFile;
   /** Names of all entries of the configuration directory. */
   readonly names: readonly string[];
+  /** Those that are neither directories nor links. */
+  readonly notFolders: readonly string[];
   readonly journal?: Journal;
   /** The journal's file, even if invalid. */
   readonly journalBytes?: Uint8Array;

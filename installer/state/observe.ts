@@ -131,6 +131,9 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     dropins,
     ...(auxiliary === undefined ? {} : { auxiliary }),
     names,
+    notFolders: readdirSync(paths.netDir, { withFileTypes: true })
+      .filter((entry) => !entry.isDirectory() && !entry.isSymbolicLink())
+      .map(({ name }) => name),
     ...(decoded === undefined ? {} : { journal: decoded }),
     ...(journal === undefined ? {} : { journalBytes: journal }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
