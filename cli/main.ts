@@ -20,10 +20,12 @@ function execute(program: string, args: readonly string[]): Promise<Ended> {
   });
 }
 
-// A reader of our output, such as head, may close it early.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+    // A reader of our output, such as head, may close it early.
+    if (error.code === "EPIPE") return;
+    if (stream === process.stderr) process.exit(1);
+    process.stderr.write(`l5d-cni: cannot write the output: ${error.message}\n`, () => process.exit(1));
   });
 }
 

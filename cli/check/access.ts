@@ -39,11 +39,11 @@ export function ifUnreadable(category: Category, what: string, read: Read<unknow
 }
 
 function forbiddenKinds(snapshot: Snapshot): readonly string[] {
-  const { daemonSet, daemonSets, nri, nriRefusals, pods, pending, nodes, namespaceObject, configMap } = snapshot;
-  const { refusals, sandboxFailures, grants, webhook, operator, definitions } = snapshot;
+  const { daemonSet, daemonSets, nri, nriRefusals, pods, pending, running, nodes, namespaceObject } = snapshot;
+  const { configMap, namespaces, refusals, sandboxFailures, grants, webhook, operator, definitions } = snapshot;
   const reads: readonly Read<unknown>[] = [
-    ...[daemonSet, daemonSets, nri, pods, pending, nodes, namespaceObject, configMap, refusals, sandboxFailures],
-    nriRefusals,
+    ...[daemonSet, daemonSets, nri, pods, pending, running, nodes, namespaceObject, namespaces, configMap],
+    ...[refusals, sandboxFailures, nriRefusals],
     ...grants.map(({ found }) => found),
     ...[webhook, operator, definitions],
   ];

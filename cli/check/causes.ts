@@ -14,7 +14,7 @@ import {
   pathOf,
   statusesOf,
 } from "./objects";
-import { known, type Snapshot } from "./snapshot";
+import { known, LINKERDS_PLUGIN, type Snapshot } from "./snapshot";
 
 /** One pod, and the data to judge it. */
 export interface Situation {
@@ -95,6 +95,10 @@ export function refusalOf(daemonSet: DaemonSet, snapshot: Snapshot): Trouble | u
   );
 }
 
+/** The remedy if the API server knows the account but does not allow the request. */
+const FORBIDDEN =
+  "a ClusterRole or its binding is missing or changed: apply the chart again, with the values it was installed with";
+
 /** Messages of the container runtime if the plugin fails to set a pod's network up. */
 const SANDBOXES: readonly Known[] = [
   {
@@ -110,8 +114,13 @@ const SANDBOXES: readonly Known[] = [
     link: DIRECTORIES,
   },
   {
-    says: /(?:code 11|\b401\b|\b403\b)/,
-    remedy: () => "see that the linkerd-cni pod on that node runs: it renews the plugin's token",
+    says: /\b403\b/,
+    remedy: () => FORBIDDEN,
+    link: docs("cli.md#rights"),
+  },
+  {
+    says: /(?:code 11|\b401\b)/,
+    remedy: () => "check that the linkerd-cni pod on that node is running: it renews the plugin's token",
     link: runbook("LinkerdCNIAddErrors"),
   },
   {
@@ -196,8 +205,14 @@ const OWN_WORDS: readonly Known[] = [
     link: runbook("LinkerdCNIConfigContested"),
   },
   {
-    says: /\(401\)|\(403\)/,
-    remedy: () => "apply the chart again, with the values it was installed with",
+    says: /\(403\)/,
+    remedy: () => FORBIDDEN,
+    link: docs("cli.md#rights"),
+  },
+  {
+    says: /\(401\)/,
+    remedy: (_, { snapshot: { namespace } }) =>
+      `if it stays, delete the pod, so that the kubelet gives the next one a new token (kubectl delete pod -n ${namespace}); check the node's clock`,
     link: runbook("LinkerdCNITokenRenewalFailing"),
   },
   {
@@ -276,8 +291,10 @@ const CAUSES: readonly ((situation: Situation) => Trouble | undefined)[] = [
     const remedy = `see that node ${nodeOf(pod)} can pull ${imageFrom(pod, found)}: values image.name, image.version and imagePullSecrets`;
     return { problem: found.words, remedy, link: docs("cli.md#nodes") };
   },
-  function foreignImage({ pod }) {
-    const isForeign = ({ state, lastState }: ContainerStatus) =>
+  function foreignImage({ pod, snapshot }) {
+    const isPlugin = LINKERDS_PLUGIN.test(snapshot.warnings.get(pod.metadata.name ?? "") ?? "");
+    const isForeign = ({ name, state, lastState }: ContainerStatus) =>
+      (isPlugin && name === mainContainer(pod)) ||
       [state?.waiting, state?.terminated, lastState?.terminated].some((each) => NO_PROGRAM.test(each?.message ?? ""));
     const found = stoppedContainer(pod, isForeign);
     if (found === undefined) return undefined;

@@ -61,6 +61,21 @@ const surgeWithoutRoom: Partial<Snapshot> = {
   },
 };
 
+const running = (
+  name: string,
+  startTime: string,
+  containers: readonly string[],
+  spec: object = {},
+  metadata: object = {},
+): CheckedPod => ({
+  metadata: { name, namespace: "shop", ...metadata },
+  spec: { nodeName: "one", containers: containers.map((container) => ({ name: container })), ...spec },
+  status: { startTime },
+});
+const injecting = (name: string, inject: string, labels: Readonly<Record<string, string>> = {}) => ({
+  metadata: { name, labels, annotations: { "linkerd.io/inject": inject } },
+});
+
 const AFFINITY = {
   requiredDuringSchedulingIgnoredDuringExecution: {
     nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In" as const, values: ["mesh"] }] }],
@@ -117,7 +132,19 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
   [
     "no DaemonSet",
     { daemonSet: { value: undefined }, daemonSets: { value: [] } },
-    ["error: DaemonSet linkerd-cni/linkerd-cni is not there"],
+    ["error: DaemonSet linkerd-cni/linkerd-cni is not there: the plugin is not installed"],
+  ],
+  [
+    "nothing, as after an uninstall",
+    {
+      namespaceObject: { value: undefined },
+      configMap: { value: undefined },
+      daemonSet: { value: undefined },
+      daemonSets: { value: [] },
+      pods: { value: [] },
+      grants: requiredGrants(daemonSet(), NAMESPACE).map((wanted) => ({ wanted, found: { value: undefined } })),
+    },
+    ["error: DaemonSet linkerd-cni/linkerd-cni is not there: the plugin is not installed"],
   ],
   [
     "a change that the controller has not processed",
@@ -228,6 +255,24 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
         ],
       },
     },
+    ["error: pod linkerd-cni-new is not ready: container install-cni: ErrImagePull"],
+  ],
+  [
+    "the same, with two nodes of which neither has the new version",
+    {
+      ...rolledOut({ updatedNumberScheduled: 0 }),
+      pods: {
+        value: [
+          pod("one"),
+          pod("two"),
+          pod(
+            "two",
+            { containerStatuses: [{ name: "install-cni", state: { waiting: { reason: "ErrImagePull" } } }] },
+            { name: "linkerd-cni-new" },
+          ),
+        ],
+      },
+    },
     [
       "error: pod linkerd-cni-new is not ready: container install-cni: ErrImagePull; the rollout waits for it before it goes on to 1 other node",
     ],
@@ -235,9 +280,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
   [
     "a new pod for which the node of the old one has no room",
     surgeWithoutRoom,
-    [
-      "error: pod linkerd-cni-new is not ready: 0/2 nodes are available: 1 Too many pods; the rollout waits for it before it goes on to 1 other node",
-    ],
+    ["error: pod linkerd-cni-new is not ready: 0/2 nodes are available: 1 Too many pods"],
   ],
   [
     "a foreign image under another name",
@@ -251,6 +294,25 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
         },
       ],
     }),
+    [
+      "error: pod linkerd-cni-two is not ready: container install-cni: image mirror/cni:1 is not this project's: it lacks the programs that the chart starts; it may be linkerd's own under another name",
+    ],
+  ],
+  [
+    "linkerd's image under another name",
+    {
+      ...onTwo({
+        containerStatuses: [
+          {
+            name: "install-cni",
+            image: "mirror/cni:1",
+            state: { waiting: { reason: "CrashLoopBackOff", message: "back-off" } },
+            lastState: { terminated: { reason: "Error", exitCode: 1 } },
+          },
+        ],
+      }),
+      warnings: new Map([["linkerd-cni-two", '    "msg": "required env variables [CNI_COMMAND,CNI_NETNS] missing"']]),
+    },
     [
       "error: pod linkerd-cni-two is not ready: container install-cni: image mirror/cni:1 is not this project's: it lacks the programs that the chart starts; it may be linkerd's own under another name",
     ],
@@ -342,6 +404,68 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     "pods that started before the chain",
     { pending: { value: [validated("a", 95), validated("b", 95), validated("c", 1)] } },
     ["error: shop/a and 1 other started before the chain: linkerd-network-validator ended with code 95"],
+  ],
+  [
+    "meshed pods without a validator that are older than the installation",
+    {
+      daemonSet: {
+        value: { ...daemonSet(), metadata: { ...daemonSet().metadata, creationTimestamp: "2026-01-02T00:00:00Z" } },
+      },
+      running: {
+        value: [
+          running("old", "2026-01-01T00:00:00Z", ["app", "linkerd-proxy"]),
+          running("native", "2026-01-01T00:00:00Z", ["app"], { initContainers: [{ name: "linkerd-proxy" }] }),
+          running("young", "2026-01-03T00:00:00Z", ["linkerd-proxy"]),
+          running("validated", "2026-01-01T00:00:00Z", ["linkerd-proxy"], {
+            initContainers: [{ name: "linkerd-network-validator" }],
+          }),
+          running("init", "2026-01-01T00:00:00Z", ["linkerd-proxy"], { initContainers: [{ name: "linkerd-init" }] }),
+          running("host", "2026-01-01T00:00:00Z", ["linkerd-proxy"], { hostNetwork: true }),
+          running("plain", "2026-01-01T00:00:00Z", ["app"]),
+        ],
+      },
+    },
+    [
+      "warning: shop/old and 1 other started before the installation (2026-01-02T00:00:00Z) and without linkerd-network-validator: nothing shows whether they are redirected",
+    ],
+  ],
+  [
+    "pods without a proxy, although their namespace asks for one",
+    {
+      namespaces: {
+        value: [
+          injecting("shop", "enabled"),
+          injecting("entry", "ingress"),
+          injecting("off", "disabled"),
+          { ...injecting("cni", "enabled", { "config.linkerd.io/admission-webhooks": "disabled" }) },
+        ],
+      },
+      running: {
+        value: [
+          running("web", "2026-01-01T00:00:00Z", ["app"]),
+          running("meshed", "2026-01-01T00:00:00Z", ["linkerd-proxy"], { initContainers: [{ name: "linkerd-init" }] }),
+          running("host", "2026-01-01T00:00:00Z", ["app"], { hostNetwork: true }),
+          running("tokenless", "2026-01-01T00:00:00Z", ["app"], { automountServiceAccountToken: false }),
+          running("refuses", "2026-01-01T00:00:00Z", ["app"], {}, { annotations: { "linkerd.io/inject": "disabled" } }),
+          running("gate", "2026-01-01T00:00:00Z", ["app"], {}, { namespace: "entry" }),
+          running("a", "2026-01-01T00:00:00Z", ["app"], {}, { namespace: "off" }),
+          running(
+            "b",
+            "2026-01-01T00:00:00Z",
+            ["app"],
+            {},
+            {
+              namespace: "off",
+              annotations: { "linkerd.io/inject": "enabled" },
+            },
+          ),
+          running("c", "2026-01-01T00:00:00Z", ["app"], {}, { namespace: "cni" }),
+        ],
+      },
+    },
+    [
+      "warning: shop/web and 2 others have no proxy, although linkerd.io/inject of the pod or its namespace asks for one: created while linkerd's injector did not answer, or before the annotation",
+    ],
   ],
   [
     "a runtime that looks elsewhere for plugins",
@@ -497,6 +621,17 @@ describe("rights", () => {
   });
 });
 
+const refusedInstaller = (why: string): Partial<Snapshot> => ({
+  ...onTwo({ conditions: unready, containerStatuses: [{ name: "install-cni", state: { running: {} } }] }),
+  warnings: new Map([["linkerd-cni-two", `linkerd-cni: error: ${why}`]]),
+});
+const refusedLookup = (why: string): Partial<Snapshot> => ({
+  pending: { value: [validated("a", 0)] },
+  sandboxFailures: {
+    value: [{ message: `plugin type="linkerd-cni" failed (add): code 11: ${why}`, involvedObject: { uid: "a" } }],
+  },
+});
+
 /** A finding and its remedy. */
 test.each<readonly [string, Partial<Snapshot>, string]>([
   [
@@ -546,6 +681,27 @@ test.each<readonly [string, Partial<Snapshot>, string]>([
     },
     "destCNIBinDir is /opt/cni/bin, where the container runtime does not look: uninstall, and install again with destCNIBinDir=/opt/other/bin",
   ],
+  [
+    "a token that is refused",
+    refusedInstaller("the API server does not accept the kubeconfig's token (401)"),
+    "if it stays, delete the pod, so that the kubelet gives the next one a new token",
+  ],
+  [
+    "a right that is missing",
+    refusedInstaller("the kubeconfig's account may not get pods (403)"),
+    "a ClusterRole or its binding is missing or changed: apply the chart again",
+  ],
+  [
+    "a look-up that is not allowed",
+    refusedLookup("the API server answered 403 when asked for pod shop/a"),
+    "a ClusterRole or its binding is missing or changed: apply the chart again",
+  ],
+  [
+    "a look-up with a token that is refused",
+    refusedLookup("the API server answered 401: the token has expired"),
+    "check that the linkerd-cni pod on that node is running: it renews the plugin's token",
+  ],
+  ["another namespace", { namespace: "mesh", daemonSet: { value: undefined } }, "use --cni-namespace linkerd-cni"],
   [
     "95, with the repair controller",
     { ...rolledOut({}, { repairController: { enabled: true } }), pending: { value: [validated("a", 95)] } },

@@ -84,6 +84,8 @@ export function cluster(given: Partial<Snapshot> = {}): Snapshot {
     refusals: { value: [] },
     nriRefusals: { value: [] },
     pending: { value: [] },
+    running: { value: [] },
+    namespaces: { value: [] },
     sandboxFailures: { value: [] },
     grants: requiredGrants(set, NAMESPACE).map((wanted) => ({ wanted, found: { value: wanted } })),
     webhook: { value: undefined },

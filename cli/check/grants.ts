@@ -7,7 +7,7 @@ import { type DaemonSet, type Grant, installerOf, repairOf } from "./objects";
 const KINDS = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
 
 /** The values that decide about permissions, as far as the DaemonSets show them. */
-function valuesOf(daemonSet: DaemonSet | undefined, nri: DaemonSet | undefined): LinkerdCniProps {
+function valuesOf(daemonSet: DaemonSet, nri: DaemonSet | undefined): LinkerdCniProps {
   const env = installerOf(daemonSet);
   return {
     ...Object.assign({}, ...CHECKED_FEATURES.map(({ values }) => values(env))),
@@ -18,11 +18,11 @@ function valuesOf(daemonSet: DaemonSet | undefined, nri: DaemonSet | undefined):
     // Otherwise it has its own permissions.
     pluginLog: nri?.spec?.template?.spec?.automountServiceAccountToken === false,
     podEvents: env.get(InstallerVariable.podEvents) === "true",
-    pluginToken: { dedicated: daemonSet === undefined || env.has(InstallerVariable.pluginAccount) },
+    pluginToken: { dedicated: env.has(InstallerVariable.pluginAccount) },
   };
 }
 
-/** The chart's accounts and roles for the DaemonSets; without a DaemonSet, those of the default values. */
-export function requiredGrants(daemonSet: DaemonSet | undefined, namespace: string, nri?: DaemonSet): readonly Grant[] {
+/** The chart's accounts and roles for the DaemonSets. */
+export function requiredGrants(daemonSet: DaemonSet, namespace: string, nri?: DaemonSet): readonly Grant[] {
   return installed(valuesOf(daemonSet, nri), namespace).filter(({ kind }) => KINDS.includes(kind)) as readonly Grant[];
 }

@@ -4,7 +4,7 @@ import { multusFindings } from "./multus";
 import { nodeFindings } from "./nodes";
 import { nriFindings } from "./nri";
 import { podFindings } from "./pods";
-import { elsewhere, resourceFindings } from "./resources";
+import { absence, resourceFindings } from "./resources";
 import { rightsFindings } from "./rights";
 import type { Snapshot } from "./snapshot";
 
@@ -21,6 +21,6 @@ const CHECKS = [
 
 /** All findings in a cluster. Pure: no I/O, no clock. */
 export function inspect(snapshot: Snapshot): readonly Finding[] {
-  const other = elsewhere(snapshot);
-  return other === undefined ? CHECKS.flatMap((find) => find(snapshot)) : [other];
+  const absent = absence(snapshot);
+  return absent === undefined ? CHECKS.flatMap((find) => find(snapshot)) : [...accessFindings(snapshot), absent];
 }

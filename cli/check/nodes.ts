@@ -120,15 +120,20 @@ class Rollout implements Nodes {
   private held(pod: CheckedPod, { problem, remedy, ...rest }: Trouble): Trouble {
     const { updatedNumberScheduled: updated = 0 } = this.daemonSet.status ?? {};
     const old = this.replacedBy(pod)?.metadata.name;
-    const left = this.desired - updated;
-    if (old === undefined || left <= 0) return { problem, remedy, ...rest };
+    if (old === undefined) return { problem, remedy, ...rest };
+    // A node with an old and a new pod counts by its old one.
+    const both = this.own.map(nodeOf).filter((node, index, all) => all.indexOf(node) !== index);
+    const left = this.desired - updated - new Set(both).size;
     const { namespace } = this.snapshot;
     const isUnscheduled = conditionOf(pod, "PodScheduled")?.status === "False";
     const way = isUnscheduled
       ? `make room for a second pod on node ${nodeOf(pod)}, or let the new pod have the old one's place: kubectl delete pod -n ${namespace} ${old}`
       : `${remedy}; or go back: kubectl rollout undo -n ${namespace} daemonset/${NAME}`;
     return {
-      problem: `${problem}; the rollout waits for it before it goes on to ${left} other node${left === 1 ? "" : "s"}`,
+      problem:
+        left > 0
+          ? `${problem}; the rollout waits for it before it goes on to ${left} other node${left === 1 ? "" : "s"}`
+          : problem,
       remedy: way,
       ...rest,
     };

@@ -93,7 +93,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
 const grantsOf = ({ daemonSet: set, nri }: Partial<Snapshot>): Pick<Snapshot, "grants"> => {
   const valueIn = (read: Snapshot["nri"] | undefined) =>
     read !== undefined && "value" in read ? read.value : undefined;
-  const wanted = requiredGrants(valueIn(set), NAMESPACE, valueIn(nri));
+  const wanted = requiredGrants(valueIn(set) ?? daemonSet(), NAMESPACE, valueIn(nri));
   return { grants: wanted.map((grant) => ({ wanted: grant, found: { value: grant } })) };
 };
 

@@ -52,7 +52,9 @@ interface Affinity {
 /** The parts of a pod's specification that the checks read. */
 export interface PodTemplate {
   readonly automountServiceAccountToken?: boolean;
+  readonly hostNetwork?: boolean;
   readonly containers?: readonly Container[];
+  readonly initContainers?: readonly Container[];
   readonly volumes?: readonly {
     readonly name: string;
     readonly hostPath?: { readonly path: string };
@@ -109,6 +111,7 @@ export interface CheckedPod {
   readonly metadata: ObjectMeta & { readonly ownerReferences?: readonly { readonly uid?: string }[] };
   readonly spec?: PodTemplate & { readonly nodeName?: string };
   readonly status?: {
+    readonly startTime?: string;
     readonly conditions?: readonly Condition[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly containerStatuses?: readonly ContainerStatus[];

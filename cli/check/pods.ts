@@ -1,3 +1,4 @@
+import { Annotation, Label, LinkerdContainer } from "../../cni/contract";
 import { docs } from "../links";
 import { isUnchained, NOT_REDIRECTED, sandboxTrouble, severalText } from "./causes";
 import { Category, type Finding, type Trouble } from "./finding";
@@ -6,6 +7,7 @@ import {
   type DaemonSet,
   isNri,
   isReady,
+  type Named,
   nodeOf,
   OWN_PODS,
   pathOf,
@@ -68,11 +70,60 @@ function unchained(all: readonly CheckedPod[], daemonSet: DaemonSet): readonly F
   ];
 }
 
+const namesOf = ({ spec = {} }: CheckedPod) =>
+  [...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ name }) => name);
+
+/** Meshed pods that are older than the installation, and have nothing that shows whether they are redirected. */
+function unproven(running: readonly CheckedPod[], { metadata }: DaemonSet): readonly Finding[] {
+  const since = metadata.creationTimestamp;
+  const old = running.filter((pod) => {
+    const names = namesOf(pod);
+    const start = pod.status?.startTime ?? pod.metadata.creationTimestamp;
+    const isOlder = since !== undefined && start !== undefined && Date.parse(start) < Date.parse(since);
+    const shows = [LinkerdContainer.validator, LinkerdContainer.init].some((name) => names.includes(name));
+    return isOlder && names.includes(LinkerdContainer.proxy) && !shows && pod.spec?.hostNetwork !== true;
+  });
+  if (old.length === 0) return [];
+  return [
+    category.odd("meshed pods are younger than the installation", {
+      problem: `${severalText(old)} started before the installation (${since}) and without linkerd-network-validator: nothing shows whether they are redirected`,
+      remedy: "start them again: kubectl rollout restart, or delete them",
+      link: docs("repair.md"),
+    }),
+  ];
+}
+
+/** Pods without a proxy although they or their namespace ask for injection, and the injector would inject them. */
+function uninjected(running: readonly CheckedPod[], namespaces: readonly Named[]): readonly Finding[] {
+  const asking = new Map(
+    namespaces
+      .filter(({ metadata }) => metadata.labels?.[Label.admissionWebhooks] !== "disabled")
+      .map(({ metadata }) => [metadata.name, metadata.annotations?.[Annotation.inject] ?? ""]),
+  );
+  const without = running.filter((pod) => {
+    const { metadata, spec = {} } = pod;
+    const answer = asking.get(metadata.namespace);
+    const asks = ["enabled", "ingress"].includes(metadata.annotations?.[Annotation.inject] ?? answer ?? "");
+    const isPossible = spec.hostNetwork !== true && spec.automountServiceAccountToken !== false;
+    return answer !== undefined && asks && isPossible && !namesOf(pod).includes(LinkerdContainer.proxy);
+  });
+  const [first] = without;
+  if (first === undefined) return [];
+  return [
+    category.odd("pods that ask for injection have a proxy", {
+      problem: `${severalText(without)} ${without.length === 1 ? "has" : "have"} no proxy, although ${Annotation.inject} of the pod or its namespace asks for one: created while linkerd's injector did not answer, or before the annotation`,
+      remedy: `see that the injector is ready (linkerd check), and start the pods again: kubectl delete pod -n ${first.metadata.namespace} ${first.metadata.name}`,
+      link: docs("repair.md"),
+    }),
+  ];
+}
+
 /** Whether meshed pods of all namespaces start, and are chained. */
 export function podFindings(snapshot: Snapshot): readonly Finding[] {
   const daemonSet = known(snapshot.daemonSet);
   const pending = known(snapshot.pending);
   if (daemonSet === undefined || pending === undefined) return [];
+  const running = known(snapshot.running) ?? [];
   // The installer's pods are checked with their nodes.
   const others = pending.filter(({ metadata }) => !OWN_PODS.includes(metadata.labels?.[SELECTOR.key] ?? ""));
   const nri = new Set((known(snapshot.pods) ?? []).filter((pod) => isNri(pod) && isReady(pod)).map(nodeOf));
@@ -84,6 +135,11 @@ export function podFindings(snapshot: Snapshot): readonly Finding[] {
       daemonSet,
     ),
     ...mended(broken.filter((pod) => nri.has(nodeOf(pod)))),
+    ...unproven(
+      running.filter((pod) => !nri.has(nodeOf(pod))),
+      daemonSet,
+    ),
+    ...uninjected(running, known(snapshot.namespaces) ?? []),
   ];
   return found.length > 0 ? found : [category.good("no pod waits for the plugin")];
 }

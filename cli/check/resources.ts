@@ -62,14 +62,18 @@ function rivals({ daemonSets, daemonSet, namespace }: Snapshot): readonly Findin
   return [category.judge(what, trouble)];
 }
 
-/** Reports the plugin's namespace, if it differs from the given one, and nothing else. */
-export function elsewhere({ namespace, daemonSet, daemonSets }: Snapshot): Finding | undefined {
+/** Reports that the plugin is not in this namespace: then there is nothing else to check. */
+export function absence({ namespace, daemonSet, daemonSets }: Snapshot): Finding | undefined {
   if ("problem" in daemonSet || daemonSet.value !== undefined) return undefined;
   const [other] = (known(daemonSets) ?? []).filter(({ metadata }) => metadata.namespace !== namespace);
-  if (other === undefined) return undefined;
-  return category.bad(`DaemonSet ${NAME} is there`, {
+  const what = `DaemonSet ${NAME} is there`;
+  if (other === undefined) {
+    const problem = `DaemonSet ${namespace}/${NAME} is not there: the plugin is not installed`;
+    return category.bad(what, { problem, remedy: install(namespace), link: readme("install-it-into-a-cluster") });
+  }
+  return category.bad(what, {
     problem: `there is none in namespace ${namespace}: found in ${other.metadata.namespace}`,
-    remedy: `use -n ${other.metadata.namespace}`,
+    remedy: `use --cni-namespace ${other.metadata.namespace}`,
     link: docs("cli.md#check"),
   });
 }

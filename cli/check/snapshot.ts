@@ -48,6 +48,9 @@ export interface Snapshot {
   readonly nriRefusals: Read<readonly Event[]>;
   /** Pods of all namespaces that have not started. */
   readonly pending: Read<readonly CheckedPod[]>;
+  /** Pods of all namespaces that have started and not ended. */
+  readonly running: Read<readonly CheckedPod[]>;
+  readonly namespaces: Read<readonly Named[]>;
   /** Why sandboxes could not be created, in all namespaces. */
   readonly sandboxFailures: Read<readonly Event[]>;
   /** The required object and the existing one. */
@@ -72,9 +75,12 @@ const RECENT = "--since=2m";
 const OWN_LINE = /^linkerd-cni(?:-nri)?: (?:warn|error): (?!plugin: )/;
 const DIRECTORY_WARNING = /holds none of the other plugins/;
 
+/** What linkerd's plugin prints if it is started without a container runtime, as by our chart with linkerd's image. */
+export const LINKERDS_PLUGIN = /required env variables \[.*CNI_COMMAND/;
+
 /** Lines of a log about the installer itself; an error keeps it from being ready. */
 function lastTrouble(log: string): string | undefined {
-  const lines = log.split("\n").filter((line) => OWN_LINE.test(line));
+  const lines = log.split("\n").filter((line) => OWN_LINE.test(line) || LINKERDS_PLUGIN.test(line));
   return lines.findLast((line) => /^\S+ error: /.test(line)) ?? lines.at(-1);
 }
 
@@ -132,7 +138,7 @@ class Reader {
 
   grants(daemonSet: DaemonSet | undefined, nri: DaemonSet | undefined): Promise<Snapshot["grants"]> {
     // Another chart grants what its pods need.
-    const wanted = daemonSet === undefined || isOurs(daemonSet) ? requiredGrants(daemonSet, this.namespace, nri) : [];
+    const wanted = daemonSet && isOurs(daemonSet) ? requiredGrants(daemonSet, this.namespace, nri) : [];
     return Promise.all(
       wanted.map(async (grant) => {
         const { name = "", namespace } = grant.metadata;
@@ -170,19 +176,33 @@ export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise
   const selector = `${SELECTOR.key}=${SELECTOR.value}`;
   const everywhere = true;
   const ownPods = `${SELECTOR.key} in (${OWN_PODS.join(",")})`;
-  const [daemonSet, nri, pods, namespaceObject, configMap, daemonSets, nodes, refusals, pending, sandboxFailures] =
-    await Promise.all([
-      reader.get<DaemonSet>("daemonset", NAME, namespace),
-      reader.get<DaemonSet>("daemonset", NRI_NAME, namespace),
-      reader.list<CheckedPod>({ kind: "pods", namespace, selector: ownPods }),
-      reader.get<Named>("namespace", namespace),
-      reader.get<ConfigMapObject>("configmap", CONFIG_MAP, namespace),
-      reader.list<DaemonSet>({ kind: "daemonsets", everywhere, selector }),
-      reader.list<NodeObject>({ kind: "nodes" }),
-      reader.refusals(NAME),
-      reader.list<CheckedPod>({ kind: "pods", everywhere, fieldSelector: "status.phase=Pending" }),
-      reader.list<Event>({ kind: "events", everywhere, fieldSelector: "reason=FailedCreatePodSandBox" }),
-    ]);
+  const [
+    daemonSet,
+    nri,
+    pods,
+    namespaceObject,
+    configMap,
+    daemonSets,
+    nodes,
+    refusals,
+    pending,
+    running,
+    namespaces,
+    sandboxFailures,
+  ] = await Promise.all([
+    reader.get<DaemonSet>("daemonset", NAME, namespace),
+    reader.get<DaemonSet>("daemonset", NRI_NAME, namespace),
+    reader.list<CheckedPod>({ kind: "pods", namespace, selector: ownPods }),
+    reader.get<Named>("namespace", namespace),
+    reader.get<ConfigMapObject>("configmap", CONFIG_MAP, namespace),
+    reader.list<DaemonSet>({ kind: "daemonsets", everywhere, selector }),
+    reader.list<NodeObject>({ kind: "nodes" }),
+    reader.refusals(NAME),
+    reader.list<CheckedPod>({ kind: "pods", everywhere, fieldSelector: "status.phase=Pending" }),
+    reader.list<CheckedPod>({ kind: "pods", everywhere, fieldSelector: "status.phase=Running" }),
+    reader.list<Named>({ kind: "namespaces" }),
+    reader.list<Event>({ kind: "events", everywhere, fieldSelector: "reason=FailedCreatePodSandBox" }),
+  ]);
   const none: Read<readonly Event[]> = { value: [] };
   const [webhook, operators, definitions, grants, logs, nriRefusals] = await Promise.all([
     reader.get<WebhookConfiguration>("mutatingwebhookconfigurations", MULTUS_NAME),
@@ -205,6 +225,8 @@ export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise
     refusals,
     nriRefusals,
     pending,
+    running,
+    namespaces,
     sandboxFailures,
     grants,
     webhook,

@@ -42,7 +42,7 @@ test("empty fields of a file are absent, as in Kubernetes", async () => {
   for (const text of texts) {
     const { code, out, err } = await runIn({ files: { file: pod(text) } }, ["explain", "-f", "file"]);
     expect([code, err]).toEqual([0, ""]);
-    expect(out).toContain("shop/cart: redirected");
+    expect(out).toContain("shop/cart: would be redirected");
   }
 });
 
@@ -112,7 +112,7 @@ test.each(["deploy/web", "deployment.apps/web", "Deployment/web"])(
     const { code, out } = await runIn({ programs: { kubectl: withOwners() } }, ["explain", owner, "-n", "shop"]);
     expect(code).toBe(0);
     expect(out.match(/^shop.*$/gm)).toEqual([
-      "shop/web-1: redirected: it has a container linkerd-proxy",
+      "shop/web-1: would be redirected: it has a container linkerd-proxy",
       "shop/web-3: left alone: it has no container linkerd-proxy",
     ]);
     expect(out).toContain("  the same: shop/web-2\n");
@@ -121,7 +121,7 @@ test.each(["deploy/web", "deployment.apps/web", "Deployment/web"])(
 
 test("explain cronjob/web explains its Jobs' pods", async () => {
   const { out } = await runIn({ programs: { kubectl: withOwners() } }, ["explain", "cj/web", "-n", "shop"]);
-  expect(out).toContain("shop/web-4: redirected");
+  expect(out).toContain("shop/web-4: would be redirected");
 });
 
 test.each([

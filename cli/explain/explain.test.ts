@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { stringify } from "yaml";
 import type { LinkerdCniProps } from "../../constructs";
 import { type CliRun, runIn } from "../io.testing";
@@ -41,19 +43,31 @@ const installer = (props: LinkerdCniProps) =>
 const unchained = installer({ chained: false });
 const nri = (chained: boolean) => installer({ chained, nri: { enabled: true } });
 
+const validator = (state: object) => ({ initContainerStatuses: [{ name: "linkerd-network-validator", state }] });
+
 const text = (objects: readonly object[]) => objects.map((object) => stringify(object)).join("---\n");
 const explained = (objects: readonly object[], ...args: readonly string[]): Promise<CliRun> =>
   runIn({ files: { "-": text(objects) } }, ["explain", "-f", "-", ...args]);
 
 /** Objects, and the end of the first line of their explanation. */
 const outcomes: readonly (readonly [string, readonly object[], string])[] = [
-  ["a meshed pod", [pod()], "redirected: it has a container linkerd-proxy"],
+  ["a meshed pod", [pod()], "would be redirected: it has a container linkerd-proxy"],
   [
     "a native sidecar",
     [pod({}, { containers: [{ name: "app" }], initContainers: [{ name: "linkerd-proxy" }] })],
-    "redirected: it has a native sidecar linkerd-proxy",
+    "would be redirected: it has a native sidecar linkerd-proxy",
   ],
   ["no proxy", [pod({}, { containers: [{ name: "app" }] })], "left alone: it has no container linkerd-proxy"],
+  [
+    "a meshed pod whose validator has passed",
+    [pod({}, PROXY, validator({ terminated: { exitCode: 0 } }))],
+    "redirected: it has a container linkerd-proxy",
+  ],
+  [
+    "a meshed pod whose validator failed",
+    [pod({}, PROXY, validator({ terminated: { exitCode: 95 } }))],
+    "would be redirected: it has a container linkerd-proxy",
+  ],
   [
     "no annotation",
     [pod({ annotations: {} })],
@@ -62,7 +76,7 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
   [
     "no annotation, if the API server is always asked",
     [pod({ annotations: {} }), configMap({ podLookup: "api" })],
-    "redirected: it has a container linkerd-proxy",
+    "would be redirected: it has a container linkerd-proxy",
   ],
   [
     "linkerd-init",
@@ -75,7 +89,7 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
       pod({ annotations: INJECTED }, { ...PROXY, initContainers: [{ name: "linkerd-init" }] }),
       configMap({ podLookup: "annotations" }),
     ],
-    "redirected: it has a container linkerd-proxy",
+    "would be redirected: it has a container linkerd-proxy",
   ],
   [
     "linkerd-init, if the API server is asked about others",
@@ -100,9 +114,9 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
   [
     "Multus, which is",
     [pod({ annotations: { ...MARK, "k8s.v1.cni.cncf.io/networks": "linkerd-cni" } }), unchained],
-    "redirected: it has a container linkerd-proxy",
+    "would be redirected: it has a container linkerd-proxy",
   ],
-  ["the NRI plugin, without a chain", [pod(), nri(false)], "redirected: it has a container linkerd-proxy"],
+  ["the NRI plugin, without a chain", [pod(), nri(false)], "would be redirected: it has a container linkerd-proxy"],
   [
     "the NRI plugin, for which no runtime calls it either",
     [pod({}, { ...PROXY, hostNetwork: true }), nri(false)],
@@ -115,7 +129,7 @@ const outcomes: readonly (readonly [string, readonly object[], string])[] = [
       configMap({ podLookup: "annotations" }, { capabilities: {} }),
       nri(false),
     ],
-    "redirected: it has a container linkerd-proxy",
+    "would be redirected: it has a container linkerd-proxy",
   ],
   [
     "a bad annotation of the pod, by the NRI plugin",
@@ -304,7 +318,7 @@ describe("notes", () => {
         ),
       ],
       [
-        'init container migrate: it runs before the proxy, and connections are refused then: if it needs the network, make the proxy a native sidecar (config.beta.linkerd.io/proxy-enable-native-sidecar: "true"), run it as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports',
+        'init container migrate: it runs before the proxy, and connections are refused then: if it needs the network, make the proxy a native sidecar (config.linkerd.io/proxy-enable-native-sidecar: "true"), run it as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports',
       ],
     ],
     [
@@ -312,6 +326,13 @@ describe("notes", () => {
       [map, shop, pod({}, sidecar)],
       [
         "init container migrate: it runs before the proxy, and connections are refused then: if it needs the network, put it behind linkerd-proxy, run it as user 2102, or name its ports in config.linkerd.io/skip-outbound-ports",
+      ],
+    ],
+    [
+      "a proxy that runs as root",
+      [map, shop, pod({ annotations: { ...MARK, ...settings({ "proxy-uid": "0" }) } })],
+      [
+        "no user is excepted, since an ID below 1 counts as unset: the proxy's own connections come back to it: set config.linkerd.io/proxy-uid to the proxy's user",
       ],
     ],
     ["no ConfigMap", [shop, pod()], ["there is no ConfigMap linkerd-cni-config here: the chart's defaults apply"]],
@@ -372,6 +393,37 @@ describe("notes", () => {
   });
 });
 
+test("misspelt annotations are named, with what was probably meant", async () => {
+  const file = readFileSync(join(__dirname, "..", "..", "test", "fixtures", "typos.yaml"), "utf8");
+  const { out } = await runIn({ files: { file } }, ["explain", "-f", "file", "-o", "json"]);
+  const [{ notes }] = JSON.parse(out);
+  const pod = "on pod shop/web-1 has no effect: did you mean config.linkerd.io";
+  expect(notes.filter((note: string) => /did you mean|deprecated/.test(note))).toEqual([
+    `linkerd.io/skip-outbound-ports ${pod}/skip-outbound-ports?`,
+    `config.linkerd.io/skip-oubound-ports ${pod}/skip-outbound-ports?`,
+    "config.alpha.linkerd.io/proxy-enable-native-sidecar on pod shop/web-1 is deprecated: use config.linkerd.io/proxy-enable-native-sidecar",
+    `config.linkerd.io/skip-inbound-port ${pod}/skip-inbound-ports?`,
+    `config.linkerd.io/Skip-Outbound-Ports ${pod}/skip-outbound-ports?`,
+    "config.linkerd.io/skip-oubound-ports on namespace shop has no effect: did you mean config.linkerd.io/skip-outbound-ports?",
+  ]);
+});
+
+/** Annotations, and whether they are taken for a misspelt setting. */
+test.each([
+  ["config.linkerd.io/pod-inbound-ports", false],
+  ["config.linkerd.io/opaque-ports", false],
+  ["config.linkerd.io/inbound-port", false],
+  ["config.linkerd.io/proxy-version", false],
+  ["config.linkerd.io/proxy-await", false],
+  ["proxy.istio.io/skip-inbound-ports", false],
+  ["config.linkerd.io/proxy-udi", true],
+  ["config.linkerd.io/skip-subnet", true],
+  ["skip-outbound-ports", true],
+])("%s is misspelt: %s", async (name, isMisspelt) => {
+  const { notes } = await json([configMap(), namespace(), pod({ annotations: { ...MARK, [name]: "1" } })]);
+  expect(notes.some((note) => note.includes("did you mean"))).toBe(isMisspelt);
+});
+
 test("--rules prints input for iptables-restore, for both families if both are redirected", async () => {
   const { out } = await explained([pod(), namespace(), configMap({ disableIPv6: false })], "--rules");
   const rules = out.slice(out.indexOf("# iptables"));
@@ -394,9 +446,9 @@ test("a list is explained pod by pod, a named pod separately", async () => {
   };
   const files = { "pods.json": JSON.stringify(list) };
   const all = await runIn({ files }, ["explain", "-f", "pods.json"]);
-  expect(all.out.match(/^\S+: redirected/gm)).toEqual(["shop/a: redirected", "shop/b: redirected"]);
+  expect(all.out.match(/^\S+: would/gm)).toEqual(["shop/a: would", "shop/b: would"]);
   const one = await runIn({ files }, ["explain", "-f", "pods.json", "b"]);
-  expect(one.out.match(/^\S+: redirected/gm)).toEqual(["shop/b: redirected"]);
+  expect(one.out.match(/^\S+: would/gm)).toEqual(["shop/b: would"]);
 });
 
 test("what sets the rules, and how, with the NRI plugin", async () => {

@@ -1,5 +1,5 @@
 import { apiServerPorts, namespaceFromObject, podFromObject } from "../../cni/api-objects";
-import { Annotation } from "../../cni/contract";
+import { Annotation, LinkerdContainer } from "../../cni/contract";
 import { decide } from "../../cni/decide";
 import { CniError } from "../../cni/errors";
 import { evidenceFromAnnotations, extraLookup, type PassedPod, skipWithoutLookup } from "../../cni/evidence";
@@ -8,11 +8,14 @@ import { readStanza } from "../../cni/parse-stanza";
 import { type Pod, PROXY, type SkipReason } from "../../cni/pod";
 import { PLUGIN_TYPE, POD_ANNOTATIONS } from "../../cni/stanza";
 import { type Evidence, type Known, nameOf, type PodDecision } from "./evidence";
+import type { PodManifest } from "./material";
 import { notesOf } from "./notes";
 import { type Row, rowsOf } from "./rows";
 
 export interface Explanation {
   readonly pod: string;
+  /** The outcome in words; `redirected` only if the pod's validator has confirmed it. */
+  readonly verdict: PodDecision["kind"] | "would be redirected";
   readonly outcome: PodDecision;
   /** How it is redirected, with the source of each setting. */
   readonly rows: readonly Row[];
@@ -104,13 +107,21 @@ function uncalled({ pod, chained, nri }: Evidence): string | undefined {
   return chained || nri || isAttached(pod.metadata?.annotations?.[NETWORKS]) ? undefined : NOT_ATTACHED;
 }
 
+/** Whether a pod's validator has found that its connections are redirected. */
+const isConfirmed = ({ status }: PodManifest): boolean =>
+  (status?.initContainerStatuses ?? []).some(
+    ({ name, state }) => name === LinkerdContainer.validator && state?.terminated?.exitCode === 0,
+  );
+
 /** Explains what the plugin does for a pod, by the plugin's own functions. */
 export function explain(evidence: Evidence): Explanation {
   const { pod: manifest, stanza } = evidence;
   const name = nameOf(manifest);
   const pod = `${name.namespace}/${name.name}`;
   const because = uncalled(evidence);
-  if (because !== undefined) return { pod, outcome: { kind: "left alone", because }, rows: [], notes: [] };
+  if (because !== undefined) {
+    return { pod, verdict: "left alone", outcome: { kind: "left alone", because }, rows: [], notes: [] };
+  }
   const { annotations = {}, labels = {} } = manifest.metadata ?? {};
   const called = () => outcomeOf({ pod: name, annotations }, evidence);
   // NRI always passes annotations and labels.
@@ -119,5 +130,6 @@ export function explain(evidence: Evidence): Explanation {
   const without = isNris ? byNri() : outcomeOf({ pod: name, annotations: undefined }, evidence);
   const outcome = isNris || !wantsAnnotations(stanza) ? without : called();
   const rows = outcome.kind === "redirected" ? rowsOf(outcome, evidence) : [];
-  return { pod, outcome, rows, notes: notesOf(evidence, outcome, without) };
+  const verdict = outcome.kind === "redirected" && !isConfirmed(manifest) ? "would be redirected" : outcome.kind;
+  return { pod, verdict, outcome, rows, notes: notesOf(evidence, outcome, without) };
 }

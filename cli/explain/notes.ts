@@ -19,6 +19,46 @@ function addressNotes({ pod }: Evidence, { ipv6, ...options }: RedirectOptions):
   ];
 }
 
+const NATIVE_SIDECAR = `${SETTING_PREFIX}proxy-enable-native-sidecar`;
+
+/** How many adjacent letters must be replaced to make one word of the other. */
+function difference(word: string, other: string): number {
+  const longest = Math.max(word.length, other.length);
+  const shared = (letters: readonly string[], others: readonly string[]) => {
+    const at = letters.findIndex((letter, index) => letter !== others[index]);
+    return at < 0 ? letters.length : at;
+  };
+  return longest - shared([...word], [...other]) - shared([...word].reverse(), [...other].reverse());
+}
+
+/** The setting that was probably meant by an annotation; undefined if it is one, or is not Linkerd's. */
+function meantBy(key: string): string | undefined {
+  const [name = "", prefix = ""] = key.split("/").reverse();
+  if (SETTINGS.some((setting) => key === `${SETTING_PREFIX}${setting}`)) return undefined;
+  if (prefix !== "" && !prefix.endsWith("linkerd.io")) return undefined;
+  const [nearest] = SETTINGS.map((setting) => ({ setting, letters: difference(name.toLowerCase(), setting) })).sort(
+    (a, b) => a.letters - b.letters,
+  );
+  return nearest !== undefined && nearest.letters <= 2 ? `${SETTING_PREFIX}${nearest.setting}` : undefined;
+}
+
+/** Annotations of a pod and its namespace that look like a setting and are none, or have a newer name. */
+function misspeltNotes({ pod, namespace }: Evidence): readonly string[] {
+  const { namespace: space, name } = nameOf(pod);
+  const owners = [
+    [pod.metadata?.annotations, `pod ${space}/${name}`],
+    [namespace?.metadata?.annotations, `namespace ${space}`],
+  ] as const;
+  return owners.flatMap(([annotations = {}, where]) =>
+    Object.keys(annotations).flatMap((key) => {
+      const meant = meantBy(key);
+      if (meant !== undefined) return [`${key} on ${where} has no effect: did you mean ${meant}?`];
+      const isFormer = /^config\.(?:alpha|beta)\.linkerd\.io\/proxy-enable-native-sidecar$/.test(key);
+      return isFormer ? [`${key} on ${where} is deprecated: use ${NATIVE_SIDECAR}`] : [];
+    }),
+  );
+}
+
 /** Linkerd's injector copies only its own annotations, not these (pkg/inject, AppendNamespaceAnnotations). */
 const NOT_COPIED: readonly string[] = [
   `${SETTING_PREFIX}skip-inbound-subnets`,
@@ -77,6 +117,11 @@ const LINKERDS = /^linkerd-/;
 
 /** Containers whose traffic is not redirected, because they run with the proxy's user or group. */
 function proxysUserNotes({ pod: { spec = {} } }: Evidence, { proxyUid, proxyGid }: RedirectOptions): readonly string[] {
+  if (proxyUid === undefined && proxyGid === undefined) {
+    return [
+      `no user is excepted, since an ID below 1 counts as unset: the proxy's own connections come back to it: set ${SETTING_PREFIX}proxy-uid to the proxy's user`,
+    ];
+  }
   const usual = spec.securityContext ?? {};
   const own = (spec.containers ?? []).filter(({ name }) => !LINKERDS.test(name));
   return own.flatMap(({ name, securityContext = {} }) => {
@@ -106,9 +151,7 @@ function earlyNotes({ pod: { spec = {} } }: Evidence, { proxyUid }: RedirectOpti
   const names = early.map(({ name }) => name).join(", ");
   const [what, they] = early.length === 1 ? ["init container", "it runs"] : ["init containers", "they run"];
   const order =
-    proxy < 0
-      ? 'make the proxy a native sidecar (config.beta.linkerd.io/proxy-enable-native-sidecar: "true")'
-      : "put it behind linkerd-proxy";
+    proxy < 0 ? `make the proxy a native sidecar (${NATIVE_SIDECAR}: "true")` : "put it behind linkerd-proxy";
   const user = proxyUid === undefined ? "" : `, run it as user ${proxyUid}`;
   return [
     `${what} ${names}: ${they} before the proxy, and connections are refused then: if it needs the network, ${order}${user}, or name its ports in ${SETTING_PREFIX}skip-outbound-ports`,
@@ -126,6 +169,7 @@ export function notesOf(evidence: Evidence, outcome: PodDecision, without: PodDe
       ? [
           ...proxysUserNotes(evidence, outcome.options),
           ...earlyNotes(evidence, outcome.options),
+          ...misspeltNotes(evidence),
           ...namespaceNotes(evidence),
           ...addressNotes(evidence, outcome.options),
         ]

@@ -46,15 +46,15 @@ function rowsText(rows: Explanation["rows"], { colours, columns }: Display): str
 }
 
 /** An explanation for people. */
-export function explanationText({ pod, outcome, rows, notes }: Explanation, display: Display): string {
+export function explanationText({ pod, verdict, outcome, rows, notes }: Explanation, display: Display): string {
   const { rules, colours, columns } = display;
   const { kind, because } = outcome;
   const code = kind === "does not start" ? `the plugin fails with code ${outcome.code}: ` : "";
-  const said = `${pod}: ${kind}: `;
+  const said = `${pod}: ${verdict}: `;
   // Wrapped before colouring, because colours take no room.
   const head = hanging(said + code + because, 4, columns);
   const parts = [
-    `${head.startsWith(said) ? `${colours.bold(pod)}: ${paints[kind](colours)(kind)}: ${head.slice(said.length)}` : head}\n`,
+    `${head.startsWith(said) ? `${colours.bold(pod)}: ${paints[kind](colours)(verdict)}: ${head.slice(said.length)}` : head}\n`,
     rows.length === 0 ? "" : rowsText(rows, display),
     notes.map((note) => `  ${colours.yellow("!")} ${indented(note, 4, columns).join("\n").slice(4)}\n`).join(""),
     rules && outcome.kind === "redirected" ? rulesText(outcome.options) : "",
@@ -78,11 +78,11 @@ export function groupedText(made: readonly Explanation[], display: Display): str
 }
 
 /** An explanation for programs. */
-export function explanationJson({ pod, outcome, rows, notes }: Explanation, rules: boolean): object {
+export function explanationJson({ pod, verdict, outcome, rows, notes }: Explanation, rules: boolean): object {
   const { kind, because } = outcome;
   return {
     pod,
-    outcome: kind,
+    outcome: verdict,
     because,
     ...(kind === "does not start" ? { code: outcome.code } : {}),
     ...(kind === "redirected" ? { settings: rows.map((row) => ({ ...row, what: row.what.trim() })) } : {}),

@@ -35,7 +35,7 @@ suite("l5d-cni explain, with kubectl and a real API server", cliMissing(), () =>
   test("uses the chart's defaults without a ConfigMap, and reports it", async () => {
     const { code, out } = await cluster.run(["explain", "shop/manual"]);
     expect(code).toBe(0);
-    expect(out).toContain("shop/manual: redirected");
+    expect(out).toContain("shop/manual: would be redirected");
     expect(out).toContain("there is no ConfigMap linkerd-cni-config here");
     expect(out).toMatch(/not to port +3306 +config.linkerd.io\/skip-outbound-ports on namespace shop\n/);
   });
@@ -90,7 +90,7 @@ suite("l5d-cni explain, with kubectl and a real API server", cliMissing(), () =>
       );
       const { code, out } = await cluster.run(["explain", "deploy/web", "-n", "shop"]);
       expect(code).toBe(0);
-      expect(out).toContain("shop/web-1: redirected: it has a container linkerd-proxy");
+      expect(out).toContain("shop/web-1: would be redirected: it has a container linkerd-proxy");
       expect(out).toContain("the same: shop/web-2");
       expect(out).not.toContain("shop/injected");
     });

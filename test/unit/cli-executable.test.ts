@@ -39,6 +39,15 @@ describe("the built l5d-cni", () => {
     expect([stdout, stderr]).toEqual(["", "status 0\n"]);
   });
 
+  test.each([
+    ["values", "> /dev/full", "l5d-cni: cannot write the output: ENOSPC: no space left on device, write\n"],
+    ["values nothing", "2> /dev/full", ""],
+    ["values", "> /dev/full 2>&1", ""],
+  ])("%s %s fails, and prints no source", (args, where, said) => {
+    const { status, stdout, stderr } = spawnSync("bash", ["-c", `"${path}" ${args} ${where}`], { encoding: "utf8" });
+    expect([status, stdout, stderr]).toEqual([1, "", said]);
+  });
+
   test("ends in the licence of each package that it holds, which its bill of materials names", async () => {
     const bom = JSON.parse(readFileSync(`${path}.cdx.json`, "utf8")) as {
       metadata: { component: { name: string; type: string } };
