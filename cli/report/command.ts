@@ -10,8 +10,6 @@ import { gather } from "./gather";
 interface Options extends ClusterOptions {
   readonly cniNamespace: string;
   readonly output?: string;
-  /** Keep names of nodes, namespaces and pods. */
-  readonly names?: true;
   readonly logs: number;
 }
 
@@ -31,7 +29,7 @@ async function archived(files: readonly ReportFile[], folder: string, mtime: Dat
 }
 
 async function run(options: Options, io: Io): Promise<void> {
-  const { cniNamespace: namespace, logs, names = false } = options;
+  const { cniNamespace: namespace, logs } = options;
   const date = io.date();
   const folder = `linkerd-cni-report-${date
     .toISOString()
@@ -42,7 +40,7 @@ async function run(options: Options, io: Io): Promise<void> {
   const taken = () => new Error(`--output: ${output} already exists: choose another name`);
   if (output !== "-" && io.exists(output)) throw taken();
   const material = await gather(new Kubectl(io, options), { namespace, logs });
-  const files = reportFiles(material, names);
+  const files = reportFiles(material);
   const content = await archived(files, folder, date);
   try {
     io.writeFile(output, content);
@@ -69,7 +67,6 @@ export function addReport(program: Command, io: Io): void {
     .description("Write an archive for a bug report: versions, configuration, logs, Events and what check finds")
     .option("--cni-namespace <name>", "Namespace of the plugin", "linkerd-cni")
     .option("-o, --output <file>", "File to write, - for standard output (default: linkerd-cni-report-TIME.tar.gz)")
-    .option("--names", "Keep the names of nodes, namespaces and pods")
     .addOption(
       new Option("--logs <number>", "Number of installer pods whose logs are read, those that are not ready first")
         .argParser(count)

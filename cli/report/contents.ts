@@ -5,7 +5,7 @@ import { type CheckedPod, imageOf, isNri, isReady, type NodeObject, nodeOf } fro
 import { reportJson, reportText } from "../check/report";
 import { known } from "../check/snapshot";
 import type { ContainerLog, Material, NamedPod, ReportedEvent } from "./gather";
-import { Redactor } from "./redact";
+import { redact, redactText } from "./redact";
 
 /** One file of a report. */
 export interface ReportFile {
@@ -136,38 +136,29 @@ const written = (content: unknown): string =>
   typeof content === "string" ? content : stringify(content, { lineWidth: 0, aliasDuplicateObjects: false });
 
 /** The redacted files of an archive; the first one explains the others. Pure. */
-export function reportFiles(material: Material, keepNames: boolean): readonly ReportFile[] {
-  const redactor = new Redactor(keepNames ? undefined : material.names);
-  const given = parts(material).flatMap(([name, about, content]) =>
-    content === undefined ? [] : [{ name, about, content }],
-  );
-  for (const { content } of given) redactor.learn(written(content));
-  for (const { what, problem } of material.unread) redactor.learn(`${what}: ${problem}`);
-  const files = given.map(({ name, about, content }): ReportFile => {
-    if (typeof content === "string") return { name, about, text: redactor.text(content) };
-    const plain = redactor.object(content);
+export function reportFiles(material: Material): readonly ReportFile[] {
+  const files = parts(material).flatMap(([name, about, content]): readonly ReportFile[] => {
+    if (content === undefined) return [];
+    const plain = redact(content);
     const text = name.endsWith(".json") ? `${JSON.stringify(plain, undefined, 2)}\n` : written(plain);
-    return { name, about, text };
+    return [{ name, about, text }];
   });
   const lacking = material.unread.map(({ what, problem }) => `${what}: ${problem}`);
   const unread = {
     name: "unread.txt",
     about: "what could not be read, and why",
-    text: redactor.text(lacking.length === 0 ? "none\n" : `${lacking.join("\n")}\n`),
+    text: redactText(lacking.length === 0 ? "none\n" : `${lacking.join("\n")}\n`),
   };
   const all = [...files, unread];
   const width = Math.max(...all.map(({ name }) => name.length));
-  const names = keepNames
-    ? "Names of nodes, namespaces and pods are kept."
-    : `Names of nodes, and of namespaces and pods other than those of ${material.namespace}, are replaced by numbers.`;
   const text = [
     `A report of l5d-cni ${version} on the installation in namespace ${material.namespace}.`,
     "",
     ...all.map(({ name, about }) => `${name.padEnd(width)}  ${about}`),
     "",
-    "Tokens, passwords, certificates, keys and values of variables that the chart does not set are removed.",
-    `${names} IP addresses and images are kept.`,
-    "Look through it before you publish it.",
+    "PEM, JWTs, Bearer tokens, users in URLs and values of variables that the chart does not set are removed.",
+    "Names of nodes, namespaces and pods, IP addresses and images are kept.",
+    "Read it before you attach it.",
     "",
   ].join("\n");
   return [{ name: "README.txt", about: "this list", text }, ...all];

@@ -1,18 +1,9 @@
 import { apiFinding } from "../check/access";
 import type { Finding } from "../check/finding";
 import { inspect } from "../check/inspect";
-import {
-  type CheckedPod,
-  type ContainerStatus,
-  LOG_LINES,
-  type NodeObject,
-  pathOf,
-  statusesOf,
-  unreadyFirst,
-} from "../check/objects";
+import { type CheckedPod, type ContainerStatus, LOG_LINES, pathOf, statusesOf, unreadyFirst } from "../check/objects";
 import { known, type Read, read, type Snapshot, takeSnapshot } from "../check/snapshot";
 import { type Kubectl, KubectlError } from "../kubectl";
-import type { Names } from "./redact";
 
 /** The reported fields of an Event. */
 export interface ReportedEvent {
@@ -58,7 +49,6 @@ export interface Material {
   readonly logs: readonly ContainerLog[];
   readonly events: readonly ReportedEvent[];
   readonly namedPods: readonly NamedPod[];
-  readonly names: Names;
   readonly unread: readonly Unread[];
 }
 
@@ -91,21 +81,6 @@ const hasPrevious = ({ restartCount = 0, lastState }: Restarted): boolean =>
 /** Whether a container has run and so has a log. */
 const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
   state?.running !== undefined || state?.terminated !== undefined || lastState?.terminated !== undefined;
-
-type Addressed = NodeObject["status"] & {
-  readonly addresses?: readonly { readonly type: string; readonly address: string }[];
-};
-
-/** All names of a node, its own first. */
-function namesOf({ metadata, status }: NodeObject): readonly string[] {
-  const { name = "", labels = {} } = metadata;
-  const { addresses = [] } = (status ?? {}) as Addressed;
-  const hosts = addresses.filter(({ type }) => /Hostname|DNS/.test(type)).map(({ address }) => address);
-  const full = [name, labels["kubernetes.io/hostname"] ?? "", ...hosts].map((each) => each.toLowerCase());
-  // The first part of an IP address is not a name.
-  const short = full.filter((each) => !/^[\d.]+$/.test(each)).map((each) => each.replace(/\..*/, ""));
-  return [...new Set([...full, ...short])].filter((each) => each !== "");
-}
 
 /** Reads one cluster for a report. A part that cannot be read is noted, and the rest goes on. */
 class Gatherer {
@@ -195,42 +170,6 @@ class Gatherer {
       return { pod, events: (await this.read(`Events of pod ${namespace}/${name}`, asked)) ?? [] };
     });
   }
-
-  private async listed(kind: string, ...flags: readonly string[]): Promise<readonly string[]> {
-    const asked = this.kubectl.run("get", kind, ...flags, "--output=name");
-    const what = `names of ${kind}, by which they are recognized in texts`;
-    const lines = ((await this.read(what, asked)) ?? "").split("\n");
-    return lines.map((line) => line.trim().replace(/^.*\//, "")).filter((name) => name !== "");
-  }
-
-  /** The names that a report may contain. */
-  async names(snapshot: Snapshot, findings: readonly NamedPod[], events: readonly ReportedEvent[]): Promise<Names> {
-    const { namespace } = this.extent;
-    const [namespaces, all, own] = await Promise.all([
-      this.listed("namespaces"),
-      this.listed("pods", "--all-namespaces"),
-      this.listed("pods", `--namespace=${namespace}`),
-    ]);
-    const pending = (known(snapshot.pending) ?? []).map(({ metadata }) => metadata);
-    const elsewhere = pending.filter((each) => each.namespace !== namespace);
-    const installers = (known(snapshot.pods) ?? []).map(({ metadata }) => metadata.name ?? "");
-    const sandboxes = (known(snapshot.sandboxFailures) ?? []).map((event) => (event as ReportedEvent).involvedObject);
-    const objects = [
-      ...(known(snapshot.daemonSets) ?? []).map(({ metadata }) => metadata),
-      ...sandboxes,
-      ...[...events, ...findings.flatMap((each) => each.events)].map(({ involvedObject }) => involvedObject),
-      known(snapshot.operator)?.metadata,
-      ...elsewhere,
-    ];
-    const failed = sandboxes.filter((each) => each?.namespace !== namespace).map((each) => each?.name ?? "");
-    const present = (names: readonly string[]) => [...new Set(names)].filter((name) => name !== "");
-    return {
-      nodes: (known(snapshot.nodes) ?? []).map(namesOf),
-      namespaces: present([...namespaces, ...objects.map((each) => each?.namespace ?? "")]),
-      pods: present([...elsewhere.map(({ name = "" }) => name), ...failed, ...all]),
-      own: present([namespace, ...own, ...installers]),
-    };
-  }
 }
 
 /** Whether the user may read any part of the installation or of the nodes. */
@@ -254,6 +193,5 @@ export async function gather(kubectl: Kubectl, extent: Extent): Promise<Material
     gatherer.events(),
     gatherer.namedPods(findings, known(snapshot.pending) ?? []),
   ]);
-  const names = await gatherer.names(snapshot, namedPods, events);
-  return { namespace, findings, versions, snapshot, logs, events, namedPods, names, unread: gatherer.unread };
+  return { namespace, findings, versions, snapshot, logs, events, namedPods, unread: gatherer.unread };
 }
