@@ -204,7 +204,8 @@ test("only the security context of the repair controller can be disabled", () =>
 test("the repair controller's permissions come with it", () => {
   const rules = (props: LinkerdCniProps) => JSON.stringify(found("ClusterRole", props));
   expect(rules({})).not.toContain("delete");
-  expect(rules({ repairController: { enabled: true } })).toContain('"delete"');
+  const granted = rules({ repairController: { enabled: true }, rbac: { minimal: true } });
+  for (const right of ['"delete"', "mutatingwebhookconfigurations", "endpointslices"]) expect(granted).toContain(right);
 });
 
 test("empty requests and limits are left out", () => {

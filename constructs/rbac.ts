@@ -23,6 +23,13 @@ export function roleRules(
     { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [daemonSet], verbs: ["get"] },
     ...features.flatMap(({ rules }) => rules),
     when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
+    // Whether Linkerd's injector answers.
+    when(repair, {
+      apiGroups: ["admissionregistration.k8s.io"],
+      resources: ["mutatingwebhookconfigurations"],
+      verbs: ["list"],
+    }),
+    when(repair, { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["list"] }),
     when(or(repair, values.podEvents, values.nri.enabled), {
       apiGroups: ["events.k8s.io"],
       resources: ["events"],

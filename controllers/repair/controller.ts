@@ -17,13 +17,16 @@ interface RepairControllerDeps {
   readonly actions: Pick<PodActions, "delete" | "publish">;
   /** Whether the node's installer is ready, so that new pods get the plugin. */
   readonly installerReady: () => Promise<boolean>;
+  /** Why new pods might get no proxy; undefined if they get one. */
+  readonly injectorProblem: () => Promise<string | undefined>;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
 }
 
-const INSTALLER_PAUSE_MS = 2_000;
+/** Milliseconds between questions whether pods may be deleted. */
+const ASK_MS = 2_000;
 const RETRY = { firstMs: 2_000, longestMs: 60_000 };
 
 type Suspension = Extract<Permission, { kind: "suspend" }>;
@@ -31,13 +34,39 @@ type Action = Permission | { readonly kind: "none" };
 
 const describe = ({ namespace, name }: TrackedPod) => `pod ${namespace}/${name}`;
 
+/** A condition of deletions: asked about every {@link ASK_MS} at most, and logged when its answer changes. */
+class Condition {
+  /** Why it does not hold. */
+  problem: string | undefined;
+  private askedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly ask: () => Promise<string | undefined>,
+    private readonly consequence: string,
+    private readonly deps: Pick<RepairControllerDeps, "clock" | "log">,
+  ) {}
+
+  async holds(): Promise<boolean> {
+    const { clock, log } = this.deps;
+    if (clock.now() - this.askedAt >= ASK_MS) {
+      const problem = await this.ask();
+      if (problem !== undefined && problem !== this.problem) log.warn(`${problem}: ${this.consequence}`);
+      if (problem === undefined && this.problem !== undefined) log.info(`no longer true: ${this.problem}`);
+      this.problem = problem;
+      this.askedAt = clock.now();
+    }
+    return this.problem === undefined;
+  }
+}
+
 /** Deletes the broken pods of one node, so that their controllers replace them. */
 export class RepairController {
   readonly pods: PodStore;
   private readonly backoff = new OwnerBackoff(OWNER_BACKOFF);
   private readonly limiter: RateLimiter;
   private readonly queue: WorkQueue;
-  private installer = { ready: true, askedAt: 0 };
+  private readonly installer: Condition;
+  private readonly injector: Condition;
 
   constructor(private readonly deps: RepairControllerDeps) {
     const { clock, log, metrics, settings, signal } = deps;
@@ -48,13 +77,16 @@ export class RepairController {
       overflow: () => metrics.queueOverflow.inc(),
     });
     this.limiter = new RateLimiter(settings.rate, clock);
+    const askInstaller = async () => ((await deps.installerReady()) ? undefined : "the node's installer is not ready");
+    this.installer = new Condition(askInstaller, "no pod is deleted", deps);
+    this.injector = new Condition(deps.injectorProblem, "only pods of the control plane are deleted", deps);
     const failed = (uid: string, error: unknown) => log.error(`pod with UID ${uid}: ${reasonOf(error)}`);
     this.queue = new WorkQueue((uid) => this.reconcile(uid), { clock, signal, failed });
     metrics.read({
       broken: () => this.pods.count((pod) => this.isBroken(pod) || this.isLeft(pod)),
       notRedirected: () => this.pods.count(({ redirect }) => redirect === "absent"),
       suspendedOwners: () => this.backoff.suspended(clock.now()),
-      installerReady: () => this.installer.ready,
+      installerReady: () => this.installer.problem === undefined,
     });
   }
 
@@ -71,7 +103,7 @@ export class RepairController {
   private changed(uid: string): void {
     const pod = this.pods.get(uid);
     if (pod === undefined) return;
-    if (this.isBroken(pod)) this.queue.add(uid);
+    if (this.isBroken(pod)) this.queue.add(uid, { urgent: pod.isControlPlane });
     else if (this.isLeft(pod)) this.leave(pod, leftUnconfigured);
     if (pod.diagnosis === "passed" && this.backoff.recordSuccess(pod.owner, pod.firstSeen)) this.release(pod.owner);
   }
@@ -123,7 +155,9 @@ export class RepairController {
 
     await this.waitForLimiter();
     if (this.deps.signal.aborted) return undefined;
-    if (!(await this.installerIsReady())) return INSTALLER_PAUSE_MS;
+    if (!(await this.installer.holds())) return ASK_MS;
+    // The control plane's pods have their proxies from linkerd's chart, and among them is the injector.
+    if (this.pods.get(uid)?.isControlPlane === false && !(await this.injector.holds())) return ASK_MS;
 
     // By now the pod may work or be deleted.
     const pod = this.pods.get(uid);
@@ -178,17 +212,5 @@ export class RepairController {
     for (let ms = this.limiter.waitMs(); ms > 0 && !signal.aborted; ms = this.limiter.waitMs()) {
       await clock.sleep(ms, signal);
     }
-  }
-
-  /** Whether the installer is ready. While it is not, pods share one request. */
-  private async installerIsReady(): Promise<boolean> {
-    const { clock, installerReady, log } = this.deps;
-    const before = this.installer;
-    if (!before.ready && clock.now() - before.askedAt < INSTALLER_PAUSE_MS) return false;
-    const ready = await installerReady();
-    this.installer = { ready, askedAt: clock.now() };
-    if (ready && !before.ready) log.info("the node's installer is ready: broken pods are deleted");
-    if (!ready && before.ready) log.warn("the node's installer is not ready: pods are deleted only when it is");
-    return ready;
   }
 }

@@ -1,3 +1,4 @@
+import { Label } from "../../cni/contract";
 import { Store } from "../../kubernetes/store";
 import type { OwnerReference, PodObject } from "../../kubernetes/types";
 import type { Notice } from "../../kubernetes/watch";
@@ -31,6 +32,8 @@ export interface TrackedPod {
   /** An Event has reported that the pod is broken and stays. */
   reported: boolean;
   readonly firstSeen: number;
+  /** It is of Linkerd's control plane, whose chart gives its pods their proxies. */
+  readonly isControlPlane: boolean;
   diagnosis: Diagnosis;
   /** The failures of a validator that the kubelet restarts. */
   failures: Failures | undefined;
@@ -82,7 +85,8 @@ function ownershipOf(pod: PodObject): Pick<TrackedPod, "owner" | "controller" | 
 }
 
 function track(pod: PodObject, now: number): TrackedPod {
-  const { namespace = "default", name = "" } = pod.metadata ?? {};
+  const { namespace = "default", name = "", labels = {} } = pod.metadata ?? {};
+  const isComponent = labels[Label.controlPlaneComponent] !== undefined;
   return {
     uid: uidOf(pod),
     namespace,
@@ -90,6 +94,8 @@ function track(pod: PodObject, now: number): TrackedPod {
     ...ownershipOf(pod),
     reported: false,
     firstSeen: now,
+    // A tenant can set the labels, but not in this namespace.
+    isControlPlane: isComponent && labels[Label.controlPlaneNamespace] === namespace,
     diagnosis: "unknown",
     failures: undefined,
     audited: undefined,

@@ -11,6 +11,7 @@ import type { Log } from "../../process/log";
 import { stanzaFromText } from "../stanza";
 import { Auditor } from "./audit";
 import { RepairController } from "./controller";
+import { injectorProblem } from "./injector";
 import { createMetrics } from "./metrics";
 import { PodActions } from "./pod-actions";
 import { probeHttp, probeTcp } from "./probes";
@@ -35,7 +36,10 @@ export async function runRepairController({ settings, log, clock, signal }: Repa
   const actions = new PodActions({ client, recorder, clock, log, metrics });
   const { installerReady: url, waitForNri } = settings;
   const installerReady = async () => url === undefined || probeHttp(url);
-  const controller = new RepairController({ settings, actions, installerReady, metrics, clock, log, signal });
+  const controller = new RepairController({
+    ...{ settings, actions, installerReady, metrics, clock, log, signal },
+    injectorProblem: () => injectorProblem(client),
+  });
   const { pods } = controller;
 
   const found = controller.notRedirected.bind(controller);

@@ -57,6 +57,22 @@ suite("the built controllers with a real API server, with the chart's rights and
     expect(controller.log.join("")).not.toContain("warn");
   });
 
+  test("while the injector's webhook has no endpoint and policy Ignore, only pods of the control plane are deleted", async () => {
+    const [boot, linkerd] = [await cluster.namespace("boot"), await cluster.namespace("mesh")];
+    await cluster.setInjectorReady(false);
+    await boot.start("web", failing);
+    const controller = await control();
+    const held = "has no ready endpoint and failurePolicy Ignore: only pods of the control plane are deleted";
+    await until("the log", () => controller.log.join("").includes(held));
+    const labels = { "linkerd.io/control-plane-ns": "mesh", "linkerd.io/control-plane-component": "proxy-injector" };
+    await linkerd.start("injector", failing, { labels });
+    await until("its Event", async () => (await linkerd.told(DELETED)).includes("injector"));
+    expect([await linkerd.present(), await boot.present()]).toEqual([[], ["web"]]);
+    await cluster.setInjectorReady(true);
+    await until("the other", async () => (await boot.told(DELETED)).includes("web"));
+    expect(await boot.present()).toEqual([]);
+  }, 60_000);
+
   test("of 200 pods that fail at once, none is deleted before the rate allows it", async () => {
     const crowd = await cluster.namespace("crowd");
     const names = Array.from({ length: 200 }, (_, index) => `pod-${index}`);

@@ -82,8 +82,17 @@ export class PodsApi {
   afterDelete: (pod: PodLike) => void = () => undefined;
   /** Called before a deletion: status to answer with instead. */
   refuseDelete: (pod: PodLike) => number | undefined = () => undefined;
+  /** Linkerd's injector; undefined if there is none. */
+  injector: { readonly failurePolicy: string; readonly isReady: boolean } | undefined = {
+    failurePolicy: "Ignore",
+    isReady: true,
+  };
+  /** Whether this account may read the injector's webhook and its endpoints. */
+  mayReadInjector = true;
   /** Answers nothing at all. */
   down = false;
+  /** Answers no list or watch of pods. */
+  isWatchDown = false;
   private readonly watchers = new Set<{ readonly query: URLSearchParams; readonly response: ServerResponse }>();
   private changes: Change[] = [];
   private version = 100;
@@ -166,6 +175,8 @@ export class PodsApi {
     if (request.headers.authorization !== "Bearer secret") return reply(401, failure(401, "Unauthorized"));
     if (request.method === "POST") return reply(...this.create(await bodyOf(request)));
     if (request.method === "DELETE") return reply(...this.delete(url.pathname, JSON.parse(await bodyOf(request))));
+    if (/webhookconfigurations$|\/endpointslices$/.test(url.pathname)) return reply(...this.readInjector(url));
+    if (url.pathname === "/api/v1/pods" && this.isWatchDown) return void request.socket.destroy();
     if (url.pathname === "/api/v1/pods") return this.collection(url.searchParams, response, reply);
     const [, namespace, kind] = NAMESPACED.exec(url.pathname) ?? [];
     const all: readonly PodLike[] | readonly PublishedEvent[] = kind === "pods" ? [...this.pods.values()] : this.events;
@@ -173,6 +184,22 @@ export class PodsApi {
       return reply(200, { items: all.filter(({ metadata }) => metadata.namespace === namespace) });
     if (/^\/api\/v1\/namespaces\/[^/]+$/.test(url.pathname)) return reply(200, { metadata: {} });
     reply(404, failure(404, "NotFound"));
+  }
+
+  private readInjector({ pathname, searchParams }: URL): [number, object] {
+    if (!this.mayReadInjector) return [403, failure(403, "Forbidden")];
+    const labels: Readonly<Record<string, string>> = {
+      "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations":
+        "linkerd.io/control-plane-component=proxy-injector",
+      "/apis/discovery.k8s.io/v1/namespaces/linkerd/endpointslices":
+        "kubernetes.io/service-name=linkerd-proxy-injector",
+    };
+    const { injector } = this;
+    if (injector === undefined || searchParams.get("labelSelector") !== labels[pathname]) return [200, { items: [] }];
+    const service = { namespace: "linkerd", name: "linkerd-proxy-injector" };
+    const webhook = { name: "linkerd-proxy-injector.linkerd.io", clientConfig: { service } };
+    const webhooks = [{ ...webhook, failurePolicy: injector.failurePolicy }];
+    return [200, { items: [{ webhooks, endpoints: [{ conditions: { ready: injector.isReady } }] }] }];
   }
 
   private collection(query: URLSearchParams, response: ServerResponse, reply: (status: number, o: object) => void) {

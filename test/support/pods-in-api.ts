@@ -12,6 +12,29 @@ const COLLECTIONS: Readonly<Record<string, string>> = {
   MutatingAdmissionPolicyBinding: "/apis/admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicybindings",
 };
 
+const LINKERD = "linkerd";
+const SERVICE = "linkerd-proxy-injector";
+/** As Linkerd's chart makes it with its defaults; it is asked about no pod of these tests. */
+const INJECTOR = {
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "MutatingWebhookConfiguration",
+  metadata: {
+    name: "linkerd-proxy-injector-webhook-config",
+    labels: { "linkerd.io/control-plane-component": "proxy-injector" },
+  },
+  webhooks: [
+    {
+      name: "linkerd-proxy-injector.linkerd.io",
+      clientConfig: { service: { name: SERVICE, namespace: LINKERD, path: "/" } },
+      failurePolicy: "Ignore",
+      objectSelector: { matchLabels: { "test/injected": "true" } },
+      rules: [{ operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods"] }],
+      admissionReviewVersions: ["v1"],
+      sideEffects: "None",
+    },
+  ],
+};
+
 export interface Event {
   readonly reason: string;
   readonly action: string;
@@ -25,6 +48,8 @@ interface Options {
   /** The owner's kind. @default "ReplicaSet" */
   readonly kind?: string;
   readonly spec?: object;
+  /** @default those of a meshed pod */
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 export class PodsInApi {
@@ -43,7 +68,24 @@ export class PodsInApi {
       const path = COLLECTIONS[object.kind];
       if (path !== undefined) await api.json({ method: "POST", path, body: object });
     }
-    return new PodsInApi(api);
+    const cluster = new PodsInApi(api);
+    await cluster.namespace(LINKERD);
+    await api.create(INJECTOR);
+    await cluster.setInjectorReady(true);
+    return cluster;
+  }
+
+  /** Creates or changes the endpoint of Linkerd's injector. */
+  async setInjectorReady(isReady: boolean): Promise<void> {
+    const body = {
+      metadata: { name: SERVICE, labels: { "kubernetes.io/service-name": SERVICE } },
+      addressType: "IPv4",
+      endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: isReady } }],
+      ports: [{ port: 8443 }],
+    };
+    const path = `/apis/discovery.k8s.io/v1/namespaces/${LINKERD}/endpointslices/${SERVICE}?fieldManager=test`;
+    const typed = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", ...body };
+    await this.api.json({ method: "PATCH", path, contentType: "application/apply-patch+yaml", body: typed });
   }
 
   async namespace(name: string): Promise<PodsInNamespace> {
@@ -63,8 +105,9 @@ export class PodsInNamespace {
   }
 
   /** Creates a pod, and gives it the status that a kubelet would. */
-  async start(name: string, status: object, { owner = name, kind, spec = {} }: Options = {}): Promise<void> {
-    const { metadata, spec: base } = meshedPod(name, { metadata: ownedBy(owner, kind), spec });
+  async start(name: string, status: object, { owner = name, kind, spec = {}, labels }: Options = {}): Promise<void> {
+    const owned = { ...ownedBy(owner, kind), ...(labels && { labels }) };
+    const { metadata, spec: base } = meshedPod(name, { metadata: owned, spec });
     const { uid: _, ...given } = metadata;
     const containers = (list: unknown) => (list as { name: string }[]).map((each) => ({ ...each, image: "none" }));
     const body = {

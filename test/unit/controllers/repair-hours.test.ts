@@ -47,6 +47,7 @@ async function sixHours({ failsAfterMs = SECOND, goodAt = [] }: Course) {
       publish: async (_, { reason }) => void (reason === "LinkerdCNIRepairSuspended" && note(suspensions)),
     },
     installerReady: async () => true,
+    injectorProblem: async () => undefined,
     metrics: createMetrics(),
     clock,
     log,

@@ -46,6 +46,7 @@ async function course({ repairedAt = NEVER, firstRun = 0, backoff = 10, waitForN
       publish: async () => undefined,
     },
     installerReady: async () => true,
+    injectorProblem: async () => undefined,
     metrics: createMetrics(),
     clock,
     log,

@@ -4,6 +4,7 @@ import type { DeleteOutcome } from "../../../controllers/repair/pod-actions";
 import type { TrackedPod } from "../../../controllers/repair/pod-store";
 import type { PodObject } from "../../../kubernetes/types";
 import { failing, meshedPod, ownedBy, passed } from "../../support/meshed-pod";
+import type { PodLike } from "../../support/pods-api";
 import { VirtualClock } from "../../support/virtual-clock";
 
 const quiet = () => undefined;
@@ -32,6 +33,7 @@ beforeEach(() => {
       publish: async () => undefined,
     },
     installerReady: async () => true,
+    injectorProblem: async () => undefined,
     metrics: createMetrics(),
     clock,
     log,
@@ -51,11 +53,20 @@ afterEach(async () => {
   await done;
 });
 
-const add = (name: string, status: object) => {
-  const pod = meshedPod(name, { metadata: ownedBy(name), status });
+const add = (name: string, status: object, metadata: Partial<PodLike["metadata"]> = {}) => {
+  const pod = meshedPod(name, { metadata: { ...ownedBy(name), ...metadata }, status });
   controller.pods.apply({ type: "ADDED", object: pod as PodObject });
   return controller.pods.get(pod.metadata.uid) as TrackedPod;
 };
+
+test("pods of the control plane come first", async () => {
+  const labels = { "linkerd.io/control-plane-ns": "linkerd", "linkerd.io/control-plane-component": "destination" };
+  add("first", failing);
+  add("second", failing);
+  add("control-plane", failing, { namespace: "linkerd", labels });
+  await run(5_000);
+  expect(attempts.slice(0, 2)).toContain("control-plane");
+});
 
 test("a failed deletion is retried with back-off, at least every minute", async () => {
   outcome = () => "failed";

@@ -120,12 +120,12 @@ test("does not delete a new pod with the name of the broken one", async () => {
     installer.ready = false;
   });
   await controller.ready();
+  api.isWatchDown = true;
   api.cut();
-  api.down = true;
   api.put(meshedPod("web-0", { status: passed }));
   controller.installer.ready = true;
-  await until("an attempt", () => controller?.log.join("").includes("pod shop/web-0 could not be deleted") === true);
-  api.down = false;
+  await until("an attempt", () => api.count(/^\/api\/v1\/namespaces\/shop\/pods\/web-0$/) > 0);
+  api.isWatchDown = false;
   await until("the watch", () => api.watching === 1);
   await marker();
   expect(deleted()).toEqual(["marker"]);
@@ -150,6 +150,57 @@ test("deletes nothing before the node's installer is ready", async () => {
   await until("the deletion", () => api.deletions.length === 1);
   expect(deleted()).toEqual(["broken"]);
   expect(await controller.metric("installer_ready")).toBe(1);
+});
+
+const controlPlane = (name: string, namespace = "linkerd") => {
+  const labels = { "linkerd.io/control-plane-ns": "linkerd", "linkerd.io/control-plane-component": "proxy-injector" };
+  return meshedPod(name, { metadata: { namespace, labels }, status: failing });
+};
+
+describe("while new pods might get no proxy", () => {
+  const cases: readonly (readonly [string, (stub: PodsApi) => void, string])[] = [
+    [
+      "the injector has no endpoint, and its policy is Ignore",
+      (stub) => (stub.injector = { failurePolicy: "Ignore", isReady: false }),
+      "the webhook linkerd-proxy-injector.linkerd.io has no ready endpoint and failurePolicy Ignore",
+    ],
+    [
+      "there is no injector",
+      (stub) => (stub.injector = undefined),
+      "there is no MutatingWebhookConfiguration with label linkerd.io/control-plane-component=proxy-injector",
+    ],
+    [
+      "the controller may not read it",
+      (stub) => (stub.mayReadInjector = false),
+      "list mutatingwebhookconfigurations: 403: Forbidden",
+    ],
+  ];
+  test.each(cases)("only pods of the control plane are deleted: %s", async (_, prepare, problem) => {
+    prepare(api);
+    api.put(meshedPod("broken", { status: failing }));
+    api.put(controlPlane("tenant", "shop"));
+    const started = await RunningController.start(api, { speed: 20 });
+    controller = started;
+    await until("some questions", () => api.count(/mutatingwebhookconfigurations/) >= 3);
+    expect(deleted()).toEqual([]);
+    api.put(controlPlane("injector"));
+    await until("its deletion", () => deleted().includes("injector"));
+    await until("more questions", () => api.count(/mutatingwebhookconfigurations/) >= 6);
+    expect(deleted()).toEqual(["injector"]);
+    const said = started.log.filter((line) => line.includes(`${problem}: only pods of the control plane are deleted`));
+    expect(said).toHaveLength(1);
+    api.injector = { failurePolicy: "Ignore", isReady: true };
+    api.mayReadInjector = true;
+    await until("the others", () => deleted().length === 3);
+    expect(started.log.join("")).toContain(`no longer true: ${problem}`);
+  });
+});
+
+test("the API server creates no pod without the injector if its policy is Fail", async () => {
+  api.injector = { failurePolicy: "Fail", isReady: false };
+  api.put(meshedPod("broken", { status: failing }));
+  controller = await RunningController.start(api);
+  await until("the deletion", () => deleted().includes("broken"));
 });
 
 test("does not wait for an installer without a health port", async () => {
