@@ -98,7 +98,8 @@ test("it has a token only if it cannot ask the installer", () => {
 });
 
 test("the directories are the node's, and new network namespaces of pods propagate", () => {
-  const { containers, volumes } = pod({ nri: { enabled: true, socketDir: "/run/a", netnsDir: "/run/b", index: "07" } });
+  const nri = { enabled: true, socketDir: "/run/a", netnsDir: "/run/b", index: "07" };
+  const { containers, volumes } = pod({ nri });
   expect(containers[0].volumeMounts).toEqual([
     { name: "nri-socket-dir", mountPath: "/run/a" },
     { name: "netns-dir", mountPath: "/run/b", mountPropagation: "HostToContainer", readOnly: true },
@@ -139,7 +140,7 @@ test("it runs where the installer runs, starts its successor first, and has its 
       spec: {
         priorityClassName: "system-node-critical",
         nodeSelector: { "kubernetes.io/os": "linux" },
-        tolerations: [{ key: "linkerd.io/cni-not-ready", operator: "Exists", effect: "NoSchedule" }],
+        tolerations: [{ key: "linkerd.io/cni-not-ready", operator: "Exists" }],
       },
     },
   });

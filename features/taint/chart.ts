@@ -60,10 +60,10 @@ export class NodeTaint extends Construct implements Feature {
     return [when(this.values.enabled, { apiGroups: [""], resources: ["nodes"], verbs: ["get", "patch"] })];
   }
 
-  /** Pods always tolerate the taint: on a node without an installer, it would stay. */
+  /** Pods always tolerate the taint, whatever its effect: on a node without an installer, it would stay. */
   tolerations(given: Tolerations): Tolerations {
     const { enabled, key } = this.values;
-    const own = { key, operator: "Exists", effect: "NoSchedule" };
+    const own = { key, operator: "Exists" };
     return when(enabled, [...(given === undefined ? [] : items(given)), own], given) as Tolerations;
   }
 }
