@@ -126,6 +126,8 @@ export const NriVariable = {
   /** Directory of the runtime's socket `nri.sock`. */
   socketDir: "NRI_SOCKET_DIR",
   netnsDir: "NRI_NETNS_DIR",
+  /** Whether the CNI plugin sets the rules as pods start, too. */
+  chained: InstallerVariable.chained,
   /** Two digits: plugins are called in their order. */
   index: "NRI_INDEX",
   port: InstallerVariable.healthPort,

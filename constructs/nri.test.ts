@@ -99,7 +99,7 @@ test("it has a token only if it cannot ask the installer", () => {
 
 test("the directories are the node's, and new network namespaces of pods propagate", () => {
   const nri = { enabled: true, socketDir: "/run/a", netnsDir: "/run/b", index: "07" };
-  const { containers, volumes } = pod({ nri });
+  const { containers, volumes } = pod({ nri, chained: false });
   expect(containers[0].volumeMounts).toEqual([
     { name: "nri-socket-dir", mountPath: "/run/a" },
     { name: "netns-dir", mountPath: "/run/b", mountPropagation: "HostToContainer", readOnly: true },
@@ -115,6 +115,7 @@ test("the directories are the node's, and new network namespaces of pods propaga
     { name: "LOG_LEVEL", value: "info" },
     { name: "NRI_SOCKET_DIR", value: "/run/a" },
     { name: "NRI_NETNS_DIR", value: "/run/b" },
+    { name: "CHAINED", value: "false" },
     { name: "NRI_INDEX", value: "07" },
   ]);
   const unlogged = pod({ pluginLog: false });

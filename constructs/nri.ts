@@ -81,6 +81,7 @@ function container(values: Refs<Values>): Part<k8s.Container> {
       { name: NriVariable.logLevel, value: logLevelOf(values) },
       { name: NriVariable.socketDir, value: nri.socketDir },
       { name: NriVariable.netnsDir, value: nri.netnsDir },
+      when(not(values.chained), { name: NriVariable.chained, value: "false" }),
       { name: NriVariable.index, value: checkedIndex(values) },
     ],
     ports: [{ name: NRI_PORT_NAME, containerPort: NRI_PORT, protocol: "TCP" }],

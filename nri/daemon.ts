@@ -72,6 +72,8 @@ export class Daemon {
   /** Running pods with failed look-ups. */
   private later: Sandbox[] = [];
   private nextRetry = 0;
+  /** Why the network namespace of one of the runtime's pods cannot be found. */
+  private misplaced: string | undefined;
   /** Why the plugin is not connected; empty if it is. */
   private problem = "";
   /** Problems logged since the last working connection. */
@@ -90,8 +92,8 @@ export class Daemon {
 
   constructor(private readonly deps: DaemonDeps) {
     const { host, settings, log, clock, signal = new AbortController().signal } = deps;
-    const { stanza, netnsDir } = settings;
-    this.redirector = new Redirector({ host, stanza, netnsDir, api: this.apiAccess() });
+    const { stanza, netnsDir, chained } = settings;
+    this.redirector = new Redirector({ host, stanza, netnsDir, chained, api: this.apiAccess() });
     this.signal = signal;
     this.looks = new Loop(async () => this.lookAtNext(), { clock, signal });
     if (stanza.problem !== undefined) log.error(`meshed pods without rules cannot start: ${stanza.problem.message}`);
@@ -116,7 +118,7 @@ export class Daemon {
   }
 
   private unreadiness(): string | undefined {
-    if (this.isSynchronized) return undefined;
+    if (this.isSynchronized) return this.misplaced;
     const left = this.waiting?.length ?? 0;
     const running = left === 0 ? "the runtime has not listed its pods yet" : `${left} pods are not looked at yet`;
     return this.problem === "" ? running : this.problem;
@@ -213,18 +215,30 @@ export class Daemon {
       if (!this.said.has(connected)) log.info(connected);
       this.said.add(connected);
       this.problem = "";
+      this.misplaced = undefined;
+      for (const sandbox of sandboxes) this.locate(sandbox);
       this.waiting = [...sandboxes];
       this.later = [];
       this.redirector.retain(new Set(sandboxes.map(({ id }) => id)));
       this.looks.wake();
     },
-    run: (sandbox) => this.look("run", sandbox),
+    run: (sandbox) => {
+      this.locate(sandbox);
+      this.look("run", sandbox);
+    },
     create: (sandbox) => this.look("create", sandbox),
     removed: ({ id }) => {
       this.redirector.forget(id);
       this.later = this.later.filter((each) => each.id !== id);
     },
   };
+
+  /** Notes if a pod's network namespace cannot be found: then the other pods' cannot, either. */
+  private locate(sandbox: Sandbox): void {
+    if (this.misplaced !== undefined) return;
+    this.misplaced = this.redirector.misplacement(sandbox);
+    if (this.misplaced !== undefined) this.deps.log.error(this.misplaced);
+  }
 
   /**
    * Checks one of the pods that ran before. A pod with an error continues to run, and was reported. @returns the

@@ -30,7 +30,8 @@ function redirect(found: string, uid: string | undefined, annotations: Readonly<
     hasAddress: true,
     ...(uid === undefined ? {} : { uid }),
   };
-  return new Redirector({ host, stanza, netnsDir: "/run/netns", api }).redirect(sandbox, { mayBeGone: false });
+  const redirector = new Redirector({ host, stanza, netnsDir: "/run/netns", chained: false, api });
+  return redirector.redirect(sandbox, { mayBeGone: false });
 }
 
 it("decides by the pod itself, not by another pod with its name", () => {

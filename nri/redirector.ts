@@ -12,6 +12,7 @@ import { applyNative, isUnsupported } from "../netlink/apply";
 import { type Comparison, compareNative } from "../netlink/compare";
 import { findChain } from "../netlink/readback";
 import type { Netfilter } from "../netlink/socket";
+import { basename, dirname } from "../system/path";
 import type { Sandbox } from "./messages";
 import { openPodNetwork, type PodNetwork } from "./namespace";
 
@@ -33,6 +34,8 @@ interface RedirectorDeps {
   readonly stanza: StanzaReading;
   /** Directory with the network namespaces of pods. */
   readonly netnsDir: string;
+  /** Whether the CNI plugin sets the rules as pods start, so that a pod whose namespace is not found may run. */
+  readonly chained: boolean;
   /** The source of look-ups. */
   readonly api: ApiAccess;
 }
@@ -61,6 +64,8 @@ export class Redirector {
     };
     const reason = skipWithoutLookup(passed, stanza) ?? this.leftAlone.get(sandbox.id);
     if (reason !== undefined) return { kind: "skipped", reason };
+    const misplaced = this.misplacement(sandbox);
+    if (misplaced !== undefined && this.deps.chained) return { kind: "skipped", reason: misplaced };
     if (mayBeGone && this.hasEnded(sandbox)) return { kind: "skipped", reason: "it has ended" };
     const path = this.namespaceOf(sandbox);
     if (path === undefined) return { kind: "skipped", reason: "host network" };
@@ -70,6 +75,13 @@ export class Redirector {
     } finally {
       network.netfilter.close();
     }
+  }
+
+  /** Why a pod's network namespace cannot be found; undefined if it can, and on the host network. */
+  misplacement({ namespace, name, netns }: Sandbox): string | undefined {
+    const { netnsDir } = this.deps;
+    if (netns === undefined || resolved(dirname(netns)) === resolved(netnsDir)) return undefined;
+    return `pod ${namespace}/${name}: its network namespace ${shortened(netns)} is not in ${netnsDir}: set nri.netnsDir`;
   }
 
   /** Forgets a removed sandbox. */
@@ -90,19 +102,15 @@ export class Redirector {
   }
 
   /** Mount path of the pod's network namespace; undefined on the host network. @throws CniError 101 */
-  private namespaceOf({ namespace, name, netns, hasAddress }: Sandbox): string | undefined {
-    const pod = `pod ${namespace}/${name}`;
+  private namespaceOf(sandbox: Sandbox): string | undefined {
+    const { namespace, name, netns, hasAddress } = sandbox;
     if (netns === undefined && hasAddress) {
-      throw new CniError(ErrorCode.rulesRefused, `${pod}: the runtime does not say which network namespace it has`);
+      const problem = `pod ${namespace}/${name}: the runtime does not say which network namespace it has`;
+      throw new CniError(ErrorCode.rulesRefused, problem);
     }
-    if (netns === undefined) return undefined;
-    const { netnsDir } = this.deps;
-    const [, directory = "", file = ""] = /^(.*)\/([^/]*)$/.exec(netns) ?? [];
-    if (resolved(directory) === resolved(netnsDir)) return `${netnsDir}/${file}`;
-    throw new CniError(
-      ErrorCode.rulesRefused,
-      `${pod}: its network namespace ${shortened(netns)} is not in ${netnsDir}: set nri.netnsDir`,
-    );
+    const misplaced = this.misplacement(sandbox);
+    if (misplaced !== undefined) throw new CniError(ErrorCode.rulesRefused, misplaced);
+    return netns === undefined ? undefined : `${this.deps.netnsDir}/${basename(netns)}`;
   }
 
   /** @throws CniError */

@@ -14,6 +14,8 @@ export interface Settings {
   readonly socketDir: string;
   /** Directory in which the runtime mounts the network namespaces of pods. */
   readonly netnsDir: string;
+  /** Whether the CNI plugin is chained on the node, too. */
+  readonly chained: boolean;
   /** Two digits: the runtime calls plugins in their order. */
   readonly index: string;
   /** Port of probes and metrics. */
@@ -33,6 +35,7 @@ const DEFAULTS = {
   [NriVariable.logFormat]: "plain",
   [NriVariable.socketDir]: NodePath.nriDir as string,
   [NriVariable.netnsDir]: NodePath.netnsDir as string,
+  [NriVariable.chained]: "true",
   [NriVariable.index]: "10",
   [NriVariable.port]: String(NRI_PORT),
   [ApiServerVariable.host]: "",
@@ -50,6 +53,7 @@ export function readSettings(host: Pick<Host, "env">): Settings {
     logFormat: setting(NriVariable.logFormat).oneOf(LOG_FORMATS),
     socketDir: setting(NriVariable.socketDir).absolutePath(),
     netnsDir: setting(NriVariable.netnsDir).absolutePath(),
+    chained: setting(NriVariable.chained).boolean(),
     index: setting(NriVariable.index).matching({ pattern: /^\d\d$/, what: "two digits, such as 10" }),
     port: setting(NriVariable.port).port(),
     stanza: stanzaOf(setting(NriVariable.stanza), read.problems),

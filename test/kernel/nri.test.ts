@@ -378,10 +378,49 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
       expect(await runtime.run({ ...host, addresses: ["10.0.0.1"] })).toContain(
         "the runtime does not say which network namespace",
       );
-      expect(await runtime.run({ ...host, netns: "/proc/1/ns/net" })).toContain(
-        `its network namespace /proc/1/ns/net is not in ${directory}: set nri.netnsDir`,
-      );
       expect(await runtime.run({ ...host, netns: join(directory, "gone") })).toContain("ENOENT");
+    });
+  });
+
+  describe("the namespace of a pod is in another directory", () => {
+    const ELSEWHERE = "/run/netns/elsewhere/pod";
+    const problem = () => `its network namespace ${ELSEWHERE} is not in ${directory}: set nri.netnsDir`;
+    const unready = (daemon: Started) =>
+      eventually(async () => {
+        const [status, text] = await probed(daemon, "/ready");
+        return status === 503 && text.includes(problem()) ? true : undefined;
+      });
+
+    it("is not ready if a pod that runs has it, meshed or not", async () => {
+      const plain = await pod({ annotations: {}, netns: ELSEWHERE });
+      await together({ running: [[plain]] }, (_, daemon) => unready(daemon));
+    });
+
+    it("beside a chain, starts the pod, and is not ready", async () => {
+      const meshed = await pod({ netns: ELSEWHERE });
+      await together({}, async (runtime, daemon) => {
+        await runtime.synchronized();
+        await becomesReady(daemon);
+        expect([await runtime.run(meshed), await runtime.create(meshed)]).toEqual([undefined, undefined]);
+        await unready(daemon);
+        const said = daemon.output().split("\n");
+        expect(said.filter((line) => line.includes(problem()) && /error/i.test(line))).toHaveLength(1);
+      });
+    });
+
+    it("without a chain, refuses a meshed pod, which would start without rules, and is not ready", async () => {
+      const [meshed, plain] = [await pod({ netns: ELSEWHERE }), await pod({ annotations: {}, netns: ELSEWHERE })];
+      await together(
+        {},
+        async (runtime, daemon) => {
+          await runtime.synchronized();
+          await becomesReady(daemon);
+          expect(await runtime.run(plain)).toBeUndefined();
+          expect(await runtime.run(meshed)).toContain(problem());
+          await unready(daemon);
+        },
+        { CHAINED: "false" },
+      );
     });
   });
 

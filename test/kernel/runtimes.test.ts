@@ -352,6 +352,32 @@ describe.each(RUNTIME_NAMES)("%s", (name) => {
   });
 });
 
+describe("CRI-O 1.34 with a namespaces_dir that is not nri.netnsDir", () => {
+  suite("a node", runtimeMissing("CRI-O 1.34"), () => {
+    test("starts meshed pods redirected by the chain, and the NRI plugin is not ready", async () => {
+      await buildPrograms();
+      const node = await RuntimeNode.start("CRI-O 1.34", { namespacesDir: "/run/crio-namespaces" });
+      try {
+        await node.install();
+        await node.startNri();
+        await node.nriReady();
+        const sandbox = await node.run(MESHED);
+        expect(sandbox.netns).toMatch(/^\/run\/crio-namespaces\//);
+        expect(await node.isRedirected(sandbox)).toBe(true);
+        const problem = `its network namespace ${sandbox.netns} is not in /var/run/netns: set nri.netnsDir`;
+        await until("what is wrong", async () => (await node.nriProblem())?.includes(problem) === true);
+        // A new plugin hears of the pod as of one that runs.
+        await node.stopNri();
+        await node.startNri();
+        await until("what is wrong", async () => (await node.nriProblem())?.includes(problem) === true);
+        await node.remove(sandbox);
+      } finally {
+        await node.close();
+      }
+    });
+  });
+});
+
 const [OLD, NEW] = ["containerd 1.6", "containerd 2.2"] as const;
 
 describe(`a node whose ${OLD} becomes ${NEW}`, () => {

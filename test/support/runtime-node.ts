@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { outputs } from "../../build/paths";
 import { CALL_LOG, InstallerVariable, NodePath, NriVariable, PodVariable } from "../../cni/contract";
 import { defaultStanza } from "../../demo/stanza";
@@ -31,6 +31,8 @@ interface Layout {
   readonly nriSocket: string;
   /** Archive of the image that holds a pod's namespaces. */
   readonly image: string;
+  /** Where CRI-O keeps namespaces, in a directory for each kind. */
+  readonly namespacesDir: string;
 }
 
 interface Runtime {
@@ -114,7 +116,7 @@ state = "${RUN}/state"
   "CRI-O 1.34": {
     lacks: () => (CRIO === undefined ? "CRIO_PEER" : missing({ programs: ["conmon", "skopeo"] })),
     cniVersion: "1.1.0",
-    config: ({ root, socket, netDir, binDir, nriSocket }) => `[crio]
+    config: ({ root, socket, netDir, binDir, nriSocket, namespacesDir }) => `[crio]
 root = "${root}"
 runroot = "${RUN}/storage"
 storage_driver = "vfs"
@@ -130,7 +132,7 @@ stream_port = "0"
 cgroup_manager = "cgroupfs"
 conmon_cgroup = "pod"
 default_runtime = "runc"
-namespaces_dir = "${NodePath.netnsDir.replace(/\/netns$/, "")}"
+namespaces_dir = "${namespacesDir}"
 pinns_path = "${CRIO}/pinns"
 apparmor_profile = "unconfined"
 container_exits_dir = "${RUN}/exits"
@@ -213,6 +215,7 @@ const RUNTIME = "runtime";
 const INSTALLER = "installer";
 const NRI = "nri";
 const HEALTH_PORT = 9990;
+const NRI_HEALTH_PORT = 9989;
 /** Time limit, in seconds, for steps that take one or two on an idle machine. */
 const TIMEOUT_S = 60;
 export const NODE_NAME = "node-1";
@@ -241,8 +244,11 @@ export class RuntimeNode {
     private client: ContainerRuntime,
   ) {}
 
-  /** @param name of a runtime for which {@link runtimeMissing} misses nothing */
-  static async start(name: RuntimeName): Promise<RuntimeNode> {
+  /**
+   * @param name of a runtime for which {@link runtimeMissing} misses nothing
+   * @param options.namespacesDir where CRI-O keeps namespaces. @default the parent of the chart's `nri.netnsDir`
+   */
+  static async start(name: RuntimeName, { namespacesDir = dirname(NodePath.netnsDir) } = {}): Promise<RuntimeNode> {
     const runtime: Runtime = RUNTIMES[name];
     const directories = new TestNode({ [CONFIGURATION]: primary(runtime.cniVersion) }, await readFile(outputs.plugin));
     const { root, netDir, binDir } = directories;
@@ -250,7 +256,15 @@ export class RuntimeNode {
     for (const each of ["bin", "pids", "logs", "home", "runtime"]) await mkdir(join(state, each), { recursive: true });
     const image = join(state, "pause.tar");
     await writeFile(image, await testImage(PAUSE));
-    const layout = { root: join(state, "runtime"), netDir, binDir, socket: SOCKET, nriSocket: NRI_SOCKET, image };
+    const layout = {
+      root: join(state, "runtime"),
+      netDir,
+      binDir,
+      socket: SOCKET,
+      nriSocket: NRI_SOCKET,
+      image,
+      namespacesDir,
+    };
     const command = await configure(runtime, layout, state);
     for (const type of ["host-local", "loopback"]) await copyFile(join(BUILT, type), join(binDir, type));
     await record(directories, "bridge", "bridge");
@@ -438,14 +452,22 @@ export class RuntimeNode {
       [NriVariable.socketDir]: NodePath.nriDir,
       [NriVariable.netnsDir]: NodePath.netnsDir,
       [NriVariable.index]: "10",
-      [NriVariable.port]: String(HEALTH_PORT),
+      [NriVariable.port]: String(NRI_HEALTH_PORT),
       [NriVariable.stanza]: await defaultStanza(outputs.manifests, false),
     });
   }
 
   /** Waits until the NRI plugin has looked at all pods. */
   nriReady(): Promise<void> {
-    return this.becomesReady(NRI, String(HEALTH_PORT));
+    return this.becomesReady(NRI, String(NRI_HEALTH_PORT));
+  }
+
+  /** Why the NRI plugin is not ready; undefined if it is. */
+  async nriProblem(): Promise<string | undefined> {
+    const send = String.raw`printf 'GET /ready HTTP/1.1\r\nHost: nri\r\nConnection: close\r\n\r\n'`;
+    const ask = `exec 3<>/dev/tcp/127.0.0.1/${NRI_HEALTH_PORT}; ${send} >&3; cat <&3`;
+    const answer = await this.machine.run(["bash", "-c", ask]);
+    return answer.includes(" 503 ") ? answer : undefined;
   }
 
   stopNri(): Promise<void> {
