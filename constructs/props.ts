@@ -546,7 +546,8 @@ export interface ValuesProps {
    * How the plugin is added: `dropin`: by a file of its own beside the node's CNI configuration, which stays as it is;
    * `edit`: in that file; `auto`: by a drop-in if the container runtime reads it (containerd 2.1, CRI-O 1.34), else by
    * an edit, and on platform openshift as `auxiliary`; `auxiliary`: in the auxiliary chain of Multus, which then calls
-   * the plugin for every pod.
+   * the plugin for every pod. After a boot at which the primary CNI writes its file again, an edit is missing until the
+   * installer runs; a drop-in is not.
    * @default "auto"
    */
   readonly chaining?: Input<Values["chaining"]> | undefined;
