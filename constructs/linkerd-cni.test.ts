@@ -61,10 +61,19 @@ test("a digest of the image wins over its tag, in every container", () => {
   expect(images({ image: { ...image, digest: "" }, repairController })).toEqual(Array(2).fill("mirror/linkerd-cni:1"));
 });
 
-test("the installer has the user's variables after its own, and the pod has the user's grace period", () => {
+test("every container has the user's variables after its own, and the pod has the user's grace period", () => {
   const extraEnv = [{ name: "KUBERNETES_SERVICE_HOST", value: "api.example.com" }];
-  const [before, after] = [{}, { extraEnv }].map((props) => containers(props)[0]?.env ?? []);
-  expect(after).toEqual([...(before ?? []), ...extraEnv]);
+  const environments = (props: LinkerdCniProps) => {
+    const pods = synthesized({ ...props, repairController: { enabled: true }, nri: { enabled: true } })
+      .filter(({ kind }) => kind === "DaemonSet")
+      .map(
+        (daemonSet) => daemonSet as unknown as { spec: { template: { spec: { containers: { env?: object[] }[] } } } },
+      );
+    return pods.flatMap(({ spec }) => spec.template.spec.containers).map(({ env = [] }) => env);
+  };
+  const before = environments({});
+  expect(before).toHaveLength(3);
+  expect(environments({ extraEnv })).toEqual(before.map((env) => [...env, ...extraEnv]));
   const seconds = (props: LinkerdCniProps) => podOf(props).spec.terminationGracePeriodSeconds;
   expect([seconds({}), seconds({ terminationGracePeriodSeconds: 90 })]).toEqual([30, 90]);
 });

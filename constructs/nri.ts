@@ -28,7 +28,7 @@ import {
   when,
 } from "../helm/index";
 import { matchConstraints } from "./admission";
-import { imageOf, programCommand, resourcesOf } from "./container";
+import { extraEnvOf, imageOf, programCommand, resourcesOf } from "./container";
 import type { Feature } from "./feature";
 import { ingressOnly, tcp } from "./network-policy";
 import { pluginRules } from "./plugin-token";
@@ -83,6 +83,7 @@ function container(values: Refs<Values>): Part<k8s.Container> {
       { name: NriVariable.netnsDir, value: nri.netnsDir },
       when(not(values.chained), { name: NriVariable.chained, value: "false" }),
       { name: NriVariable.index, value: checkedIndex(values) },
+      ...extraEnvOf(values),
     ],
     ports: [{ name: NRI_PORT_NAME, containerPort: NRI_PORT, protocol: "TCP" }],
     livenessProbe: {

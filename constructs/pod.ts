@@ -240,6 +240,7 @@ export function repairController(values: Refs<Values>): Container {
       configured(InstallerVariable.stanza, ConfigMapKey.stanza),
       fromField(RepairVariable.nodeName, "spec.nodeName"),
       fromField(RepairVariable.podName, "metadata.name"),
+      ...extraEnvOf(values),
     ],
     // The name that PodMonitors for linkerd's chart use.
     ports: [{ name: "repair-admin", containerPort: ownPort(values), protocol: "TCP" }],

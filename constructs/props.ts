@@ -649,7 +649,10 @@ export interface ValuesProps {
   readonly imagePullSecrets?: Input<Values["imagePullSecrets"]> | undefined;
   /** Containers that run to their end before the installer starts. @default [] */
   readonly extraInitContainers?: Input<Values["extraInitContainers"]> | undefined;
-  /** Environment variables of the installer's container, besides the chart's own. @default [] */
+  /**
+   * Environment variables of the installer, the repair controller and the NRI plugin, besides the chart's own.
+   * @default []
+   */
   readonly extraEnv?: Input<Values["extraEnv"]> | undefined;
   /** Manifests that are installed with the chart, as they are: nothing in them is a template. @default [] */
   readonly extraObjects?: Input<Values["extraObjects"]> | undefined;

@@ -74,7 +74,7 @@ export const image = () =>
       .meta({ description: "When the image is pulled" }),
   });
 
-/** Variables of a container. */
+/** Variables of containers. @param whose such as "the operator's container" */
 export const extraEnv = (whose: string) =>
   z
     .array(
@@ -86,7 +86,7 @@ export const extraEnv = (whose: string) =>
     )
     .default([])
     .meta({
-      description: `Environment variables of the ${whose} container, besides the chart's own`,
+      description: `Environment variables of ${whose}, besides the chart's own`,
       examples: [[{ name: "KUBERNETES_SERVICE_HOST", value: "api.example.com" }]],
     });
 

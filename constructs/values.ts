@@ -400,7 +400,7 @@ export const values = z.strictObject({
     .array(container)
     .default([])
     .meta({ description: "Containers that run to their end before the installer starts" }),
-  extraEnv: extraEnv("installer's"),
+  extraEnv: extraEnv("the installer, the repair controller and the NRI plugin"),
   extraObjects: extraObjects(),
   // The time that the installer needs to find out why it stops and to restore the node.
   terminationGracePeriodSeconds: terminationGracePeriodSeconds(30),

@@ -14,6 +14,39 @@ test("a pod finds its API server at the kubelet's address", () => {
   });
 });
 
+test.each(["api.example.com", "k8s_api", "10.96.0.1", "fd00::1", "::ffff:10.96.0.1", "fe80::1%eth0"])(
+  "KUBERNETES_SERVICE_HOST may be %s, with or without brackets",
+  (host) => {
+    const hostOf = (value: string) => {
+      const read = reader({ KUBERNETES_SERVICE_HOST: value });
+      const found = readInCluster(read).host;
+      expect(read.problems).toEqual([]);
+      return found;
+    };
+    expect(hostOf(host)).toBe(host);
+    if (host.includes(":")) expect(hostOf(`[${host}]`)).toBe(host);
+  },
+);
+
+test.each([
+  "127.0.0.1:6443",
+  "[fd00::1]:6443",
+  "https://api.example.com",
+  "api.example.com/",
+  "api.example.com ",
+  " 10.96.0.1",
+  "[10.96.0.1]",
+  "[fd00::1",
+  "user@api.example.com",
+  "a\nb",
+])("KUBERNETES_SERVICE_HOST %j is refused by name", (host) => {
+  const read = reader({ KUBERNETES_SERVICE_HOST: host });
+  readInCluster(read);
+  expect(read.problems).toEqual([
+    `KUBERNETES_SERVICE_HOST ${JSON.stringify(host)} is not a host name or an IP address alone, such as 10.96.0.1`,
+  ]);
+});
+
 test("missing and wrong values are reported", () => {
   const read = reader({ KUBERNETES_SERVICE_PORT: "https" });
   readInCluster(read);

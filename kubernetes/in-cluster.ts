@@ -21,7 +21,7 @@ export function readInCluster(read: SettingsReader): InCluster {
   const caFile = read.optional(ApiServerVariable.caFile);
   const host = read.required(ApiServerVariable.host, "outside a pod, set it to the API server's address");
   return {
-    host: host.replace(/^\[|\]$/g, ""),
+    host: host === "" ? "" : read.setting(ApiServerVariable.host, host).host(),
     port: read.env(ApiServerVariable.port, "443").port(),
     serviceAccountDir: read.env(ApiServerVariable.serviceAccountDir, SERVICE_ACCOUNT_DIR).absolutePath(),
     ...(caFile === undefined ? {} : { caFile }),

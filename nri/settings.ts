@@ -48,6 +48,7 @@ export function readSettings(host: Pick<Host, "env">): Settings {
   const names = Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[];
   const read = new SettingsReader({ environment: Object.fromEntries(names.map((name) => [name, host.env(name)])) });
   const setting = (name: keyof typeof DEFAULTS) => read.env(name, DEFAULTS[name]);
+  const address = setting(ApiServerVariable.host);
   const settings: Settings = {
     logLevel: logLevel(setting(NriVariable.logLevel)),
     logFormat: setting(NriVariable.logFormat).oneOf(LOG_FORMATS),
@@ -58,7 +59,7 @@ export function readSettings(host: Pick<Host, "env">): Settings {
     port: setting(NriVariable.port).port(),
     stanza: stanzaOf(setting(NriVariable.stanza), read.problems),
     apiServer: {
-      host: setting(ApiServerVariable.host).value.replace(/^\[|\]$/g, ""),
+      host: address.value === "" ? "" : address.host(),
       port: setting(ApiServerVariable.port).port(),
       serviceAccountDir: setting(ApiServerVariable.serviceAccountDir).absolutePath(),
     },

@@ -14,6 +14,8 @@ interface Sources<F extends FlagTable> {
 }
 
 const HTTP_URL = /^http:\/\/(?:\[[\da-f:.]+\]|[^\s/?#@:[\]]+)(?::\d{1,5})?(?:[/?#]\S*)?$/i;
+const IPV6 = String.raw`[\da-f]*:[\da-f:.]*:[\da-f.]*(?:%[\w.-]+)?`;
+const HOST = new RegExp(String.raw`^(?:[\w.-]+|${IPV6}|\[${IPV6}\])$`, "i");
 const ADDRESS = /^(?:\[(?<v6>[^\]]+)\]|(?<name>[^:]*)):(?<port>\d{1,5})$/;
 
 /** As Go reads booleans. */
@@ -60,6 +62,12 @@ export class Setting {
     const port = /^\d{1,5}$/.test(this.value) ? Number(this.value) : 0;
     if (port < 1 || port > MAX_PORT) this.refuse("a port");
     return port;
+  }
+
+  /** A host name or an IP address. @returns an IPv6 address without brackets */
+  host(): string {
+    if (!HOST.test(this.value)) this.refuse("a host name or an IP address alone, such as 10.96.0.1");
+    return this.value.replace(/^\[|\]$/g, "");
   }
 
   /** `HOST:PORT`, `[IPV6]:PORT` or, for every address, `:PORT`. */

@@ -295,7 +295,7 @@ export interface MultusValuesProps {
   readonly networkPolicy?: MultusNetworkPolicyProps | undefined;
   readonly podMonitor?: MultusPodMonitorProps | undefined;
   readonly prometheusRule?: MultusPrometheusRuleProps | undefined;
-  /** Environment variables of the operator's container, besides the chart's own. @default [] */
+  /** Environment variables of the operator, besides the chart's own. @default [] */
   readonly extraEnv?: Input<MultusValues["extraEnv"]> | undefined;
   /** Manifests that are installed with the chart, as they are: nothing in them is a template. @default [] */
   readonly extraObjects?: Input<MultusValues["extraObjects"]> | undefined;

@@ -181,7 +181,7 @@ export const multusValues = z.strictObject({
   networkPolicy,
   podMonitor,
   prometheusRule,
-  extraEnv: extraEnv("operator's"),
+  extraEnv: extraEnv("the operator"),
   extraObjects: extraObjects(),
   terminationGracePeriodSeconds: terminationGracePeriodSeconds(1),
   podAnnotations: textMap().default({}).meta({ description: "Annotations of the pods, besides the chart's own" }),
