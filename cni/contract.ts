@@ -101,6 +101,7 @@ export const InstallerVariable = {
   kubeconfigName: "KUBECONFIG_FILE_NAME",
   chained: "CHAINED",
   chaining: "CHAINING",
+  multipleBinDirs: "MULTIPLE_CNI_BIN_DIRS",
   auxiliaryDir: "AUXILIARY_CHAIN_DIR",
   /** The plugin's configuration as JSON, or the file that holds it. */
   stanza: "CNI_NETWORK_CONFIG",

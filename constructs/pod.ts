@@ -127,6 +127,7 @@ function installerEnv(values: Refs<Values>, features: readonly Feature[]): Env {
       name: InstallerVariable.chaining,
       value: when(isAuxiliary(values), "auxiliary", values.chaining),
     }),
+    when(values.multipleCNIBinDirs, { name: InstallerVariable.multipleBinDirs, value: "true" }),
     when(isAuxiliary(values), {
       name: InstallerVariable.auxiliaryDir,
       value: values.multus.auxiliaryChainDir,

@@ -32,6 +32,7 @@ export interface Values {
   readonly chaining: "auto" | "dropin" | "edit" | "auxiliary";
   readonly multus: { readonly auxiliaryChainDir: string };
   readonly destCNIBinDir: string;
+  readonly multipleCNIBinDirs: boolean;
   readonly useWaitFlag: boolean;
   readonly iptablesMode: "auto" | "native" | "nft" | "legacy" | "plain";
   readonly disableIPv6: boolean;
@@ -558,6 +559,13 @@ export interface ValuesProps {
    * @default ""
    */
   readonly destCNIBinDir?: Input<Values["destCNIBinDir"]> | undefined;
+  /**
+   * The container runtime searches several directories for plugins (bin_dirs of containerd, plugin_dirs of CRI-O),
+   * destCNIBinDir among them. By default the installer chains the plugin only if destCNIBinDir holds all other plugins
+   * of the chain.
+   * @default false
+   */
+  readonly multipleCNIBinDirs?: Input<Values["multipleCNIBinDirs"]> | undefined;
   /**
    * Wait for the xtables lock (`-w`) in modes nft, legacy and plain; `native` takes none, `auto` waits in any case.
    * @default false

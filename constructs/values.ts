@@ -303,6 +303,14 @@ export const values = z.strictObject({
       description: `Directory in which the nodes' container runtime looks for CNI plugins (binDir in crictl info), with those of the primary CNI; empty for the platform's, else ${DEFAULT_DIRECTORIES.destCNIBinDir}`,
       examples: ["/var/lib/cni/bin"],
     }),
+  multipleCNIBinDirs: flag()
+    .default(false)
+    .meta({
+      description:
+        "The container runtime searches several directories for plugins (bin_dirs of containerd, plugin_dirs of CRI-O), " +
+        "destCNIBinDir among them. By default the installer chains the plugin only if destCNIBinDir holds all other plugins " +
+        "of the chain",
+    }),
   useWaitFlag: flag().default(false).meta({
     description:
       "Wait for the xtables lock (`-w`) in modes nft, legacy and plain; `native` takes none, `auto` waits in any case",

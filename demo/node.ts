@@ -11,6 +11,8 @@ export class DemoNode {
   readonly binDir: string;
   private readonly accountDir: string;
   private installer: ChildProcess | undefined;
+  /** The primary CNI's plugin is not in the node's directory. */
+  private isElsewhere = false;
   /** The installer's log. */
   log = "";
 
@@ -28,6 +30,7 @@ export class DemoNode {
     await mkdir(this.netDir, { recursive: true });
     await mkdir(this.binDir, { recursive: true });
     await writeFile(join(this.netDir, "10-primary.conflist"), `${JSON.stringify(primary.config, null, 4)}\n`);
+    this.isElsewhere = primary.executable === undefined;
     if (primary.executable === undefined) return;
     const installed = join(this.binDir, "demo-veth");
     await copyFile(primary.executable, installed);
@@ -47,6 +50,7 @@ export class DemoNode {
         CONTAINER_CNI_BIN_DIR: dirname(this.executable),
         DEST_CNI_NET_DIR: this.netDir,
         DEST_CNI_BIN_DIR: this.binDir,
+        MULTIPLE_CNI_BIN_DIRS: String(this.isElsewhere),
         CNI_NETWORK_CONFIG: stanza,
         KUBERNETES_SERVICE_HOST: "127.0.0.1",
         KUBERNETES_SERVICE_PORT: String(api.port),

@@ -116,6 +116,7 @@ export class Service {
       chained: settings.chained,
       chaining: settings.chaining,
       runtime: this.runtime,
+      multipleBinDirs: settings.multipleBinDirs,
       stanza: stanzaForNode(settings, this.daemonSet?.name),
       kubeconfig: kubeconfig(this.credentials.current(), settings.tokenOnNode),
     });
@@ -135,7 +136,7 @@ export class Service {
     });
     this.scheduler = new Scheduler({
       reconciler: this.reconciler,
-      mounts: new Mounts([paths.netDir, paths.binDir]),
+      mounts: new Mounts([...paths.mounted, dirname(settings.pluginLog), settings.cniCache.here]),
       watched: () => this.watched(),
       reconciled: () => this.followPlugin(),
       log,
@@ -348,18 +349,17 @@ export class Service {
 
   /** Ready means: a pod that starts now is chained, unless others redirect it, and the plugin can look it up. */
   private async ready(): Promise<Answer> {
-    const { problem, warning, choice } = this.scheduler.status;
+    const { problem, choice } = this.scheduler.status;
     if (problem !== undefined) return health(problem);
     const verdict = await this.credentials.verify();
     if (verdict.kind === "refused") return health(verdict.why);
     const unserved = this.deps.settings.tokenOnNode ? "" : this.lookups.unserved;
     if (unserved !== "") return health(unserved);
     const unreached = this.connection.problem && `${ApiReach.lost}: ${this.connection.problem}`;
-    const warnings = [warning, unreached].filter((each) => each !== undefined);
     const lines = [
       "ready",
       ...(choice === undefined ? [] : [`chaining: ${choice.way}: ${choice.why}`]),
-      ...warnings.map((each) => `warning: ${each}`),
+      ...(unreached === undefined ? [] : [`warning: ${unreached}`]),
     ];
     return { status: 200, body: `${lines.join("\n")}\n` };
   }

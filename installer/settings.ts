@@ -42,6 +42,8 @@ export interface Settings {
   readonly chained: boolean;
   /** How the plugin is added. */
   readonly chaining: Chaining;
+  /** The runtime searches several directories for plugins. */
+  readonly multipleBinDirs: boolean;
   /** Multus' folder for its auxiliary chain. */
   readonly auxiliaryDir: NodeDirectory;
   /** The stanza, or the file that contains it. */
@@ -148,6 +150,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     kubeconfigName: kubeconfigName(read),
     chained: read.env(InstallerVariable.chained, "true").boolean(),
     chaining: read.env(InstallerVariable.chaining, "auto").oneOf(CHAININGS),
+    multipleBinDirs: read.env(InstallerVariable.multipleBinDirs, "false").boolean(),
     auxiliaryDir: directory(InstallerVariable.auxiliaryDir, NodePath.auxiliaryChainDir),
     stanza: stanzaSource(read),
     cluster: readInCluster(read),

@@ -189,6 +189,12 @@ const OWN_WORDS: readonly Known[] = [
       `correct ${file} on the node, or move it out of the directory: the installer goes on by itself`,
   },
   {
+    says: /which the chain calls/,
+    remedy: (_, { daemonSet }) =>
+      `set multipleCNIBinDirs=true if the node's container runtime searches several directories for plugins, destCNIBinDir (${directoryOf(daemonSet, "cni-bin-dir")}) among them; otherwise uninstall, and install again with destCNIBinDir set to the one that it searches`,
+    link: DIRECTORIES,
+  },
+  {
     says: /destCNIBinDir/,
     remedy: (_, { daemonSet }) =>
       `uninstall, and install again with destCNIBinDir (now ${directoryOf(daemonSet, "cni-bin-dir")}) set to the directory in which the node's container runtime looks for plugins`,

@@ -490,15 +490,6 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ],
   ],
   [
-    "a ready installer that finds no other plugins",
-    {
-      warnings: new Map([
-        ["linkerd-cni-two", "linkerd-cni: warn: /x holds none of the other plugins of /y (bridge): set destCNIBinDir"],
-      ]),
-    },
-    ["warning: /x holds none of the other plugins of /y (bridge): set destCNIBinDir"],
-  ],
-  [
     "a ready installer that does not reach the API server",
     {
       warnings: new Map([
@@ -655,6 +646,19 @@ test.each<readonly [string, Partial<Snapshot>, string]>([
       warnings: new Map([["linkerd-cni-two", "linkerd-cni: error: no valid CNI configuration in /etc/x yet: install"]]),
     },
     "set destCNINetDir to the directory from which the node's container runtime reads its configuration, which /etc/x is not",
+  ],
+  [
+    "a directory without the other plugins",
+    {
+      ...onTwo({ conditions: unready, containerStatuses: [{ name: "install-cni", state: { running: {} } }] }),
+      warnings: new Map([
+        [
+          "linkerd-cni-two",
+          "linkerd-cni: error: /host/x lacks bridge, which the chain calls: set destCNIBinDir to the",
+        ],
+      ]),
+    },
+    "set multipleCNIBinDirs=true if the node's container runtime searches several directories for plugins, destCNIBinDir (/opt/cni/bin) among them",
   ],
   [
     "a broken file that comes first",

@@ -66,14 +66,13 @@ export const known = <T>(what: Read<T>): T | undefined => ("value" in what ? wha
 /** Maximum number of pods whose logs are read, unready ones first: many nodes usually have the same problem. */
 const MOST_LOGS = 5;
 const TAIL = `--tail=${LOG_LINES}`;
-/** A ready installer logs its warnings at its start. */
+/** A ready installer logs at its start how pods are chained. */
 const HEAD = "--limit-bytes=65536";
 /** While it cannot reach the API server, it logs that every minute. */
 const RECENT = "--since=2m";
 
 /** Prefix of the installer's and NRI plugin's lines; the installer only passes the CNI plugin's lines on. */
 const OWN_LINE = /^linkerd-cni(?:-nri)?: (?:warn|error): (?!plugin: )/;
-const DIRECTORY_WARNING = /holds none of the other plugins/;
 
 /** What linkerd's plugin prints if it is started without a container runtime, as by our chart with linkerd's image. */
 export const LINKERDS_PLUGIN = /required env variables \[.*CNI_COMMAND/;
@@ -83,9 +82,6 @@ function lastTrouble(log: string): string | undefined {
   const lines = log.split("\n").filter((line) => OWN_LINE.test(line) || LINKERDS_PLUGIN.test(line));
   return lines.findLast((line) => /^\S+ error: /.test(line)) ?? lines.at(-1);
 }
-
-const directoryWarning = (log: string): string | undefined =>
-  log.split("\n").findLast((line) => OWN_LINE.test(line) && DIRECTORY_WARNING.test(line));
 
 const CHAINING = new RegExp(`^linkerd-cni: info: .* ${CHAINED_NOTE} \\((.*)\\)$`);
 
@@ -156,7 +152,7 @@ class Reader {
         const logOf = async (part: string) => known(await read("pods/log", this.kubectl.run(...args, part))) ?? "";
         if (!isReady(pod)) return { name, warning: lastTrouble(await logOf(TAIL)), chaining: undefined };
         const [head, recent] = await Promise.all([logOf(HEAD), logOf(RECENT)]);
-        return { name, warning: unreachedWarning(recent) ?? directoryWarning(head), chaining: chainingIn(head) };
+        return { name, warning: unreachedWarning(recent), chaining: chainingIn(head) };
       }),
     );
     const byName = (of: "warning" | "chaining") =>

@@ -134,39 +134,58 @@ export function isInForce(
   state: Pick<NodeState, "dropins" | "auxiliary">,
   runtime: string | undefined,
 ): boolean {
-  if (state.auxiliary !== undefined) return isOursDropin(state.auxiliary);
+  if (state.auxiliary.some(isOursDropin)) return true;
   const config = file?.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
   if (config?.kind !== "list") return false;
   const isRead = readsDropins(runtime) !== false;
   return config.types.at(-1) === PLUGIN_TYPE || (isRead && dropinsOf(config, state).some(isOursDropin));
 }
 
-/** Problems and warnings about the drop-ins of others. */
+/** The plugins that a chain calls besides ours, and the files of others beside ours. */
 export interface Neighbours {
-  /** Reasons for which the runtime cannot load the network. */
+  /** Types of the plugins. */
+  readonly types: readonly string[];
+  /** Why the chain cannot be loaded. */
   readonly problem?: string;
   readonly warnings: readonly string[];
 }
 
-/** @param folder path of the folder */
-export function judgeNeighbours(files: readonly FoundFile[], folder: string): Neighbours {
+/** What becomes of a chain with a file that cannot be loaded. */
+const CONSEQUENCE = {
+  list: "the container runtime cannot load the network",
+  auxiliary: "Multus skips the auxiliary chain, so no pod is redirected",
+} as const;
+
+/**
+ * Judges the files of others that are part of a chain. @param files in the folder, ours included @param folder its path
+ */
+export function judgeNeighbours(
+  files: readonly FoundFile[],
+  folder: string,
+  chain: keyof typeof CONSEQUENCE,
+): Neighbours {
   const others = files.filter(({ name, ignored }) => name !== DROPIN_FILE && ignored !== true);
-  const invalid = others.find((file) => file.hidden === undefined && typeOf(file) === undefined);
-  const unseen = others.flatMap(({ name, problem, hidden }) =>
-    hidden === undefined
-      ? []
-      : [`${folder}/${name} ${problem}: the container runtime cannot load the network unless it is fine; ${hidden}`],
-  );
+  const broken = others.filter((file) => typeOf(file) === undefined);
+  // A network that the runtime cannot load is visible: no pod starts. Pods that Multus does not redirect are not.
+  const isWarning = ({ hidden }: FoundFile) => hidden !== undefined && chain === "list";
+  const say = (file: FoundFile) => {
+    const unless = isWarning(file) ? " unless the file is valid" : "";
+    return `${folder}/${file.name} ${whyNotRead(file)}: ${CONSEQUENCE[chain]}${unless}; ${file.hidden ?? "correct the file or remove it"}`;
+  };
+  const problem = broken.find((file) => !isWarning(file));
   const twice = others.filter(isOursDropin).map(({ name }) => `${folder}/${name} calls ${PLUGIN_TYPE}, too: remove it`);
   const last = others
     .filter(({ name }) => name > DROPIN_FILE)
     .map(({ name }) => `${folder}/${name} comes after ${DROPIN_FILE}: what its plugin changes is not redirected`);
   return {
-    ...(invalid === undefined
-      ? {}
-      : {
-          problem: `${folder}/${invalid.name} is not the configuration of a plugin: the container runtime cannot load the network; correct the file or remove it`,
-        }),
-    warnings: [...unseen, ...twice, ...last],
+    types: others.flatMap((file) => typeOf(file) ?? []).filter((type) => type !== PLUGIN_TYPE),
+    ...(problem === undefined ? {} : { problem: say(problem) }),
+    warnings: [...broken.filter(isWarning).map(say), ...twice, ...last],
   };
+}
+
+/** Why libcni does not read a file as a plugin's configuration. */
+function whyNotRead({ bytes, problem }: FoundFile): string {
+  const config = bytes === undefined ? undefined : readDropin(bytes);
+  return problem ?? (config?.kind === "invalid" ? config.reason : "is not the configuration of a plugin");
 }

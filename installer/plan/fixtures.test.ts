@@ -2,6 +2,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { apply, nodeDisk } from "../apply/disk";
+import { writePrimaryPlugins } from "../primary-plugins.testing";
 import { observe } from "../state/observe";
 import { pluginFile } from "../state/plugin-file";
 import type { Change } from "./change";
@@ -55,10 +56,15 @@ function contents(directory: string): Readonly<Record<string, string>> {
 }
 
 let root: string;
+let bin: string;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), "linkerd-cni-fixture-"));
+  bin = mkdtempSync(join(tmpdir(), "linkerd-cni-fixture-bin-"));
+  writePrimaryPlugins(bin);
 });
-afterEach(() => rmSync(root, { recursive: true }));
+afterEach(() => {
+  for (const directory of [root, bin]) rmSync(directory, { recursive: true });
+});
 
 test("every fixture is tested", () => {
   expect(cases.map(([name]) => name).sort()).toEqual(readdirSync(fixtures).sort());
@@ -70,10 +76,10 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
   const at = (name: string) => join(root, name);
   const paths = {
     mountPrefix: "",
-    mounted: [root],
+    mounted: [root, bin],
     netDir: root,
-    binDir: root,
-    onNode: { netDir: root, binDir: root },
+    binDir: bin,
+    onNode: { netDir: root, binDir: bin },
     plugin: at("linkerd-cni"),
     image: at("image"),
     attached: at("linkerd-cni.attached"),

@@ -30,6 +30,8 @@ export interface Wanted {
   readonly runtime?: string | undefined;
   /** The runtime has not read the folder of drop-ins when asked to. */
   readonly unread?: boolean;
+  /** The runtime searches several directories for plugins, so ours need not hold the others of the chain. */
+  readonly multipleBinDirs?: boolean;
   readonly stanza: StanzaJson;
   readonly kubeconfig: string;
 }
@@ -54,15 +56,12 @@ export interface Plan {
   readonly choice?: Choice;
   /** The place of our drop-in, if chaining uses one: the folder's path, and whether the drop-in is already there. */
   readonly dropin?: { readonly folder: string; readonly stands: boolean };
-  /** The drop-ins of others. */
+  /** The other plugins of the chain. */
   readonly neighbours: Neighbours;
   /** The chained configuration, by its owner's file name. */
   readonly active?: string;
-  /**
-   * Types of the plugins chained with ours, if the plugin directory contains none of them: the container runtime may
-   * search another directory. Empty if it contains one.
-   */
-  readonly absentNeighbours: readonly string[];
+  /** The name of the file with the configuration in force, before the changes. */
+  readonly inForce?: string;
   /** Lists that linkerd's installer probably made from a single plugin's file. */
   readonly renamed: readonly string[];
   /** Files before the first that the runtime can load. */
@@ -445,6 +444,8 @@ function restoreSetAside(context: Context, isOurs: (name: string) => boolean): r
 }
 
 const PRIVATE = 0o600;
+/** The plugin that Multus puts first in its auxiliary chain. */
+const PASSTHRU = "passthru";
 
 /** Lists that we made and that are no longer needed. */
 function staleLists(context: Context, keeps: string | undefined): readonly Change[] {
@@ -559,7 +560,9 @@ function occupiedName(config: Config, { names, dropins }: NodeState): string | u
 function auxiliaryChoice({ paths, state }: Context, active: Pristine | undefined): Choice {
   const { netDir, auxiliary = "", mountPrefix } = paths;
   const why = "chaining is auxiliary";
-  if (state.auxiliary?.ignored) return { way: "auxiliary", why, problem: `${auxiliary} is a directory: remove it` };
+  if (state.auxiliary.some(({ name, ignored }) => name === DROPIN_FILE && ignored === true)) {
+    return { way: "auxiliary", why, problem: `${auxiliary} is a directory: remove it` };
+  }
   if (active === undefined) {
     return { way: "auxiliary", why, problem: `no valid CNI configuration in ${netDir} yet: install Multus` };
   }
@@ -568,17 +571,51 @@ function auxiliaryChoice({ paths, state }: Context, active: Pristine | undefined
   return { way: "auxiliary", why, ...(whyNot === undefined ? {} : { problem: `${why}, but ${whyNot}` }) };
 }
 
-/** How pods are chained; undefined if they are not. */
-function chosen(context: Context, wanted: Wanted, active: Pristine | undefined): Choice | undefined {
-  const { paths, state } = context;
-  const { chained, chaining, runtime, unread = false } = wanted;
-  if (!chained) return undefined;
-  if (chaining === "auxiliary") return auxiliaryChoice(context, active);
-  if (active === undefined) return undefined;
+/** Chooses between a drop-in and an edit; undefined if there is no configuration to chain to. */
+function listChoice({ paths, state }: Context, wanted: Wanted, active: Pristine | undefined): Choice | undefined {
+  const { chaining, runtime, unread = false } = wanted;
+  if (active === undefined || chaining === "auxiliary") return undefined;
   const { config, name } = active;
   const occupied = occupiedName(config, state);
   const stands = dropinsOf(config, state).some((file) => file.name === DROPIN_FILE && isOursDropin(file));
   return choose({ chaining, runtime, unread, stands, path: join(paths.netDir, name), config, occupied });
+}
+
+/** Why pods would not start with the chain; undefined if the plugin directory holds what else it calls. */
+function whyIncomplete({ paths, state }: Context, { types }: Neighbours): string | undefined {
+  const lacking = types.filter((type) => !state.executables.includes(type));
+  if (lacking.length === 0) return undefined;
+  const ofMultus = lacking.includes(PASSTHRU) ? " update Multus' manifest, which installs passthru;" : "";
+  return `${paths.binDir} lacks ${lacking.join(", ")}, which the chain calls, so pods would not start:${ofMultus} set destCNIBinDir to the directory in which the container runtime searches for plugins, or multipleCNIBinDirs to true if it searches several`;
+}
+
+/** What else is in the chain that ours joins. */
+function neighboursOf({ paths, state }: Context, { runtime }: Wanted, active: Pristine | undefined): Neighbours {
+  const { netDir, auxiliary } = paths;
+  if (auxiliary !== undefined) {
+    const found = judgeNeighbours(state.auxiliary, dirname(auxiliary), "auxiliary");
+    return { ...found, types: [PASSTHRU, ...found.types] };
+  }
+  if (active === undefined || active.config.kind === "invalid") return { types: [], warnings: [] };
+  const { types, name = "" } = active.config;
+  const dropins = readsDropins(runtime) === false ? [] : dropinsOf(active.config, state);
+  const found = judgeNeighbours(dropins, join(netDir, name), "list");
+  return { ...found, types: [...types, ...found.types] };
+}
+
+/** How pods are chained; undefined if they are not. */
+function chosen(
+  context: Context,
+  wanted: Wanted,
+  active: Pristine | undefined,
+  neighbours: Neighbours,
+): Choice | undefined {
+  if (!wanted.chained) return undefined;
+  const isAuxiliary = context.paths.auxiliary !== undefined;
+  const choice = isAuxiliary ? auxiliaryChoice(context, active) : listChoice(context, wanted, active);
+  if (choice === undefined || choice.problem !== undefined) return choice;
+  const problem = wanted.multipleBinDirs === true ? undefined : whyIncomplete(context, neighbours);
+  return problem === undefined ? choice : { ...choice, problem };
 }
 
 /** The chosen way is not possible: the node's files stay, with everything needed to restore them. */
@@ -593,17 +630,14 @@ function chain(
   { choice, active }: { readonly choice: Choice | undefined; readonly active: Pristine | undefined },
 ): Chain {
   const { auxiliary: path } = context.paths;
-  const { auxiliary } = context.state;
-  if (path !== undefined) return { changes: auxiliary?.ignored ? [] : stanzaFile(path, auxiliary, stanza) };
-  if (choice === undefined || active === undefined) return { changes: [] };
-  if (choice.problem !== undefined) return asItIs(active);
+  if (choice === undefined) return { changes: [] };
+  if (choice.problem !== undefined) return active === undefined ? { changes: [] } : asItIs(active);
+  if (path !== undefined) {
+    const found = context.state.auxiliary.find(({ name }) => name === DROPIN_FILE);
+    return { changes: stanzaFile(path, found, stanza) };
+  }
+  if (active === undefined) return { changes: [] };
   return choice.way === "dropin" ? chainDropin(context, active, stanza) : chainEdited(context, active, stanza);
-}
-
-/** The drop-ins of others that the runtime appends to the active configuration. */
-function neighboursOf({ paths, state }: Context, { runtime }: Wanted, active: Pristine | undefined): Neighbours {
-  if (active?.config.kind !== "list" || readsDropins(runtime) === false) return { warnings: [] };
-  return judgeNeighbours(dropinsOf(active.config, state), join(paths.netDir, active.config.name));
 }
 
 /** The steps from this state to the wanted one; empty if the node already has it. */
@@ -614,8 +648,10 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   /** Whether the runtime's configuration is chained. */
   const isListed = wanted.chained && wanted.chaining !== "auxiliary";
   const active = isListed ? activeOf(configs) : undefined;
-  const choice = chosen(context, wanted, wanted.chained ? activeOf(configs) : undefined);
+  const neighbours = neighboursOf(context, wanted, active);
+  const choice = chosen(context, wanted, activeOf(configs), neighbours);
   const chaining = chain(context, wanted, { choice, active });
+  const inForce = active?.file ?? active?.made;
   const journal = (made: Journal["made"], folders: Required<Journal>["folders"]): Journal => ({
     version: 1,
     ...takenBy(wanted.owner, state.journal),
@@ -627,8 +663,6 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   const added = chaining.folder === undefined ? {} : { [chaining.folder]: !state.names.includes(chaining.folder) };
   const folders = { ...added, ...state.journal?.folders };
   const { links } = state.journal ?? {};
-  const types = active === undefined || active.config.kind === "invalid" ? [] : active.config.types;
-  const absentNeighbours = types.some((type) => state.executables.includes(type)) ? [] : types;
   const before = {
     ...journal({ ...madeLists(state), ...chaining.made }, folders),
     ...(links === undefined ? {} : { links }),
@@ -677,9 +711,9 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
             stands: foldersOfOurs(context).includes(chaining.folder),
           },
         }),
-    neighbours: neighboursOf(context, wanted, active),
+    neighbours,
     ...(active === undefined ? {} : { active: active.name }),
-    absentNeighbours,
+    ...(inForce === undefined ? {} : { inForce: inForce.name }),
     renamed: renamed(state),
     findings: isListed ? findings(configs) : [],
     ...(loopback === undefined || !isListed ? {} : { loopback }),
@@ -694,9 +728,9 @@ export function planRestoration(state: NodeState, paths: Paths): readonly Change
     ...staleLists(context, undefined),
     ...restoreSetAside(context, () => true),
     ...withoutDropins(context),
-    ...(paths.auxiliary === undefined || state.auxiliary === undefined || state.auxiliary.ignored
-      ? []
-      : [remove(paths.auxiliary)]),
+    ...(paths.auxiliary !== undefined && state.auxiliary.some(({ name, ignored }) => name === DROPIN_FILE && !ignored)
+      ? [remove(paths.auxiliary)]
+      : []),
   ];
 }
 

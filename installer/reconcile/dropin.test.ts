@@ -83,7 +83,7 @@ describe("with a runtime that reads drop-ins", () => {
   });
 
   test.each([
-    ["that cannot be loaded", "50-broken.conf", "{", "problem", "50-broken.conf is not the configuration of a plugin"],
+    ["that cannot be loaded", "50-broken.conf", "{", "problem", "50-broken.conf is not valid JSON"],
     ["that calls our plugin", "50-ours.conf", '{"type":"linkerd-cni"}', "log", "calls linkerd-cni, too"],
     ["that comes after ours", "99-tuning.conf", '{"type":"tuning"}', "log", "comes after 99-linkerd-cni.conf"],
   ])("a drop-in of others %s is named", async (_, name, text, where, words) => {
@@ -116,7 +116,21 @@ describe("with a runtime that reads drop-ins", () => {
     mkdirSync(folder());
     symlinkSync("nowhere.conf", node.path("net.d", "k", "50-tuning.conf"));
     const { problem } = await node.installer().reconcile();
-    expect(problem).toContain("50-tuning.conf is not the configuration of a plugin");
+    expect(problem).toContain("50-tuning.conf is a link to a file that is not there");
+  });
+
+  test("a plugin that a drop-in of others calls and that is missing keeps ours away, and leaves it in place", async () => {
+    on({ [NAME]: LIST });
+    mkdirSync(folder());
+    writeFileSync(node.path("net.d", "k", "50-vendor.conf"), '{"type":"vendor"}');
+    const installer = node.installer();
+    expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("bin lacks vendor, which") });
+    expect(readdirSync(folder())).toEqual(["50-vendor.conf"]);
+    writeFileSync(node.path("bin", "vendor"), "");
+    expect(await installer.reconcile()).toEqual({ chain: dropin() });
+    rmSync(node.path("bin", "vendor"));
+    expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("bin lacks vendor, which") });
+    expect(called()).toEqual(["bridge", "vendor", "linkerd-cni"]);
   });
 
   test("an edit becomes a drop-in: the owner's file is restored", async () => {
@@ -552,6 +566,65 @@ describe("in the auxiliary chain of Multus", () => {
     expect(await installer.reconcile()).toEqual({ problem: expect.stringMatching(problem) });
     writeFileSync(node.path("net.d", "00-multus.conf"), multus());
     expect(await installer.reconcile()).toEqual({ chain: auxiliary() });
+  });
+
+  test("without the plugin that Multus calls first there is no file", async () => {
+    withMultus();
+    rmSync(node.path("bin", "passthru"));
+    const installer = node.installer();
+    expect(await installer.reconcile()).toEqual({
+      problem: expect.stringMatching(/bin lacks passthru, which.*: update Multus' manifest/),
+    });
+    expect(readdirSync(node.path("vendor"))).toEqual([]);
+    writeFileSync(node.path("bin", "passthru"), "");
+    expect(await installer.reconcile()).toEqual({ chain: auxiliary() });
+    rmSync(node.path("bin", "passthru"));
+    expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("lacks passthru") });
+    expect(existsSync(auxiliary())).toBe(true);
+  });
+
+  const broken: readonly (readonly [string, string, string])[] = [
+    ["half-written", "{", "is not valid JSON"],
+    ["empty", "", "is empty"],
+    ["without a type", '{"name":"vendor"}', '"type" is missing'],
+    ["with a value of another type", '{"type":"vendor","capabilities":{"mac":"true"}}', '"capabilities.mac"'],
+    ["a list", LIST, '"type" is missing; a list needs a name'],
+  ];
+
+  test.each(broken)("a file of others that is %s keeps the node from being ready", async (_, text, reason) => {
+    withMultus();
+    const installer = node.installer();
+    const file = node.path("vendor", "50-vendor.conf");
+    writeFileSync(file, text);
+    const said = `${file} ${reason}`;
+    const problem = { problem: expect.stringContaining(said) };
+    expect(await installer.reconcile()).toEqual(problem);
+    expect(await installer.reconcile()).toEqual(problem);
+    expect(node.lines.filter((line) => line.includes(said))).toEqual([
+      expect.stringContaining(
+        "Multus skips the auxiliary chain, so no pod is redirected; correct the file or remove it",
+      ),
+    ]);
+    writeFileSync(file, '{"type":"tuning"}');
+    expect(await installer.reconcile()).toEqual({ chain: auxiliary() });
+  });
+
+  test.each([
+    ["to a missing file", "nowhere.conf", "is a link to a file that is not there"],
+    ["out of what the container sees", "/opt/vendor/tuning.conf", "which is not mounted here"],
+    ["to itself", "50-vendor.conf", "cannot be read"],
+  ])("so does a link %s", async (_, target, reason) => {
+    withMultus();
+    symlinkSync(target, node.path("vendor", "50-vendor.conf"));
+    expect(await node.installer().reconcile()).toEqual({ problem: expect.stringContaining(reason) });
+  });
+
+  test("files that Multus does not read there are ignored", async () => {
+    withMultus();
+    for (const name of ["50-vendor.conflist", "50-vendor.json", "README"])
+      writeFileSync(node.path("vendor", name), "{");
+    mkdirSync(node.path("vendor", "50-vendor.conf"));
+    expect(await node.installer().reconcile()).toEqual({ chain: auxiliary() });
   });
 
   test("a directory that has our file's name is a problem, and stays", async () => {

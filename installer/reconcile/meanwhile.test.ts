@@ -111,6 +111,7 @@ describe("what the owner does at the moment of the change", () => {
 
   test("an owner that keeps writing is waited for, and its content stays", async () => {
     on({ "10-k.conflist": LIST });
+    node.multipleBinDirs = true;
     let count = 0;
     const write = () => {
       count += 1;

@@ -23,16 +23,6 @@ export function passedOverMessage(path: string, reason: string, passesOver: bool
   return `${path} ${reason}: skipped${passesOver === undefined ? ` by CRI-O; ${BLOCKS}: ${REMEDY}` : ""}`;
 }
 
-/**
- * The runtime may search several directories, so a plugin directory without the chain's other plugins is not an error.
- */
-export function aloneMessage(binDir: string, chain: string, types: readonly string[]): string {
-  return (
-    `${binDir} holds none of the other plugins of ${chain} (${types.join(", ")}): unless the container runtime searches ` +
-    "this directory, too, no pod can start on this node; then set destCNIBinDir to the one that it searches"
-  );
-}
-
 /** Pods are chained: where, how, and why. */
 export function chainedMessage(path: string, { way, why }: Choice): string {
   const what = way === "edit" ? "ends in our stanza" : "holds our stanza";

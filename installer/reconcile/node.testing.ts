@@ -18,6 +18,7 @@ import { kubeconfig } from "../api/kubeconfig";
 import { nodeDisk } from "../apply/disk";
 import type { Choice } from "../plan/chaining";
 import type { Attachments } from "../plan/removal";
+import { PRIMARY_PLUGINS, writePrimaryPlugins } from "../primary-plugins.testing";
 import { readSettings } from "../settings";
 import { pathsOf } from "../state/paths";
 import { pluginFile } from "../state/plugin-file";
@@ -35,8 +36,6 @@ echo '{"cniVersion":"1.0.0","supportedVersions":["1.0.0"]}'
 /** A single plugin's file. */
 export const SINGLE = '{"cniVersion":"0.3.1","name":"k","type":"bridge"}\n';
 
-const PRIMARY_PLUGINS = ["bridge", "ptp"];
-
 /** A node's directories in a temporary place, and its installers. */
 export class Node {
   readonly root = mkdtempSync(join(tmpdir(), "linkerd-cni-node-"));
@@ -49,6 +48,7 @@ export class Node {
   /** As in the Node's status. */
   runtime: string | undefined;
   chaining: Chaining = "auto";
+  multipleBinDirs = false;
   /** How pods are chained, after the last look at the node. */
   choice: Choice | undefined;
   /** Whether the node's runtime opens a folder of drop-ins when it is made to read again. */
@@ -67,7 +67,7 @@ export class Node {
     for (const directory of ["net.d", "bin", "image", "account"]) mkdirSync(this.path(directory));
     writeFileSync(this.path("image", "linkerd-cni"), PLUGIN);
     chmodSync(this.path("image", "linkerd-cni"), 0o755);
-    for (const name of PRIMARY_PLUGINS) writeFileSync(this.path("bin", name), "");
+    writePrimaryPlugins(this.path("bin"));
     writeFileSync(this.path("account", "token"), "token-1\n");
     writeFileSync(this.path("account", "ca.crt"), "CA");
     for (const [name, text] of Object.entries(files)) writeFileSync(this.path("net.d", name), text);
@@ -138,6 +138,7 @@ export class Node {
         chained,
         chaining: this.chaining,
         runtime: this.runtime,
+        multipleBinDirs: this.multipleBinDirs,
         stanza: stanzaForNode(settings, undefined),
         kubeconfig: kubeconfig(readApiServer(settings.cluster)),
       }),

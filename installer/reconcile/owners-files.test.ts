@@ -28,7 +28,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 /** A plugin that always runs, without executing it thousands of times. */
 const plugin: PluginFile = {
   isCopy: (_, copy) => existsSync(copy),
-  isNoexec: () => false,
   failure: async () => undefined,
   copied: () => undefined,
   renamed: () => undefined,

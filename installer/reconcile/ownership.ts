@@ -1,5 +1,5 @@
 import { reasonOf } from "../../cni/errors";
-import { basename, join } from "../../system/path";
+import { join } from "../../system/path";
 import type { Verdict } from "../api/access";
 import { isInForce } from "../plan/chaining";
 import type { Plan, Wanted } from "../plan/plan";
@@ -47,9 +47,7 @@ const OWNER_SILENT_MS = 10_000;
 
 /** Whether pods that start now are chained, by any stanza. */
 export function callsPlugin({ state, plan, wanted }: Look): boolean {
-  // A single plugin's file that its owner writes again comes before the list made from it.
-  const inForce = state.configs.some(({ name }) => name === plan.active) ? plan.active : basename(plan.chain ?? "");
-  const file = state.configs.find(({ name }) => name === inForce);
+  const file = state.configs.find(({ name }) => name === plan.inForce);
   return isInForce(file, state, wanted.runtime);
 }
 

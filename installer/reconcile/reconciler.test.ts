@@ -273,19 +273,68 @@ test.each([
   expect(node.lines.join("")).not.toContain("linkerd-cni-original back");
 });
 
-test("a plugin directory without the chain's other plugins is reported once", async () => {
-  const list = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"portmap"}');
-  on({ "10-k.conflist": list });
-  rmSync(node.path("bin", "bridge"));
-  const warnings = () => node.lines.filter((line) => line.includes("holds none of the other plugins"));
-  const installer = node.installer();
-  await installer.reconcile();
-  await installer.reconcile();
-  expect(warnings()).toEqual([expect.stringContaining("10-k.conflist (bridge, portmap)")]);
-  expect(warnings()[0]).toContain("set destCNIBinDir");
-  symlinkSync("/opt/elsewhere/portmap", node.path("bin", "portmap"));
-  await node.installer("second").reconcile();
-  expect(warnings()).toHaveLength(1);
+describe("a plugin directory that lacks another plugin of the chain", () => {
+  const BOTH = LIST.replace('{"type":"bridge"}', '{"type":"bridge"}, {"type":"portmap"}');
+  const lacking = {
+    problem: expect.stringMatching(/bin lacks portmap, which.*: set destCNIBinDir.*multipleCNIBinDirs/),
+  };
+
+  test("nothing is chained until it is there", async () => {
+    on({ "10-k.conflist": BOTH });
+    rmSync(node.path("bin", "portmap"));
+    const installer = node.installer();
+    expect(await installer.reconcile()).toEqual(lacking);
+    expect(node.read("10-k.conflist")).toBe(BOTH);
+    // k3s has links there, which lead out of what the container sees.
+    symlinkSync("/opt/elsewhere/portmap", node.path("bin", "portmap"));
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  });
+
+  test("a runtime that searches several directories is chained", async () => {
+    on({ "10-k.conflist": BOTH });
+    rmSync(node.path("bin", "portmap"));
+    node.multipleBinDirs = true;
+    expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  });
+
+  test.each([
+    ["10-k.conflist", BOTH, "portmap"],
+    ["10-k.conf", SINGLE, "bridge"],
+  ])("the chain of %s that is in force stays, for the next installer too", async (name, text, plugin) => {
+    on({ [name]: text });
+    const before = node.content();
+    const first = node.installer();
+    await first.reconcile();
+    rmSync(node.path("bin", plugin));
+    const problem = { problem: expect.stringContaining(`lacks ${plugin}`) };
+    const types = node.types("10-k.conflist");
+    expect(types.at(-1)).toBe("linkerd-cni");
+    expect(await first.reconcile()).toEqual(problem);
+    const second = node.installer("second");
+    expect(await second.reconcile()).toEqual({
+      problem: expect.stringContaining("first keeps the node"),
+      againInMs: 1_000,
+    });
+    await first.leave();
+    expect(await second.reconcile()).toEqual(problem);
+    expect(node.types("10-k.conflist")).toEqual(types);
+    await second.remove(false);
+    expect(node.content()).toEqual(before);
+  });
+
+  test("a list of it that comes first is chained when the plugin is there", async () => {
+    on({ "10-k.conflist": LIST });
+    const installer = node.installer();
+    await installer.reconcile();
+    rmSync(node.path("bin", "portmap"));
+    writeFileSync(node.path("net.d", "05-new.conflist"), BOTH);
+    node.now += 3_000;
+    expect(await installer.reconcile()).toEqual(lacking);
+    expect(node.read("05-new.conflist")).toBe(BOTH);
+    writeFileSync(node.path("bin", "portmap"), "");
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "05-new.conflist") });
+    expect([node.read("10-k.conflist"), node.types("05-new.conflist").at(-1)]).toEqual([LIST, "linkerd-cni"]);
+  });
 });
 
 describe("a broken configuration that comes first", () => {

@@ -15,15 +15,7 @@ import type { Paths } from "../state/paths";
 import type { PluginFile } from "../state/plugin-file";
 import type { Instruments } from "../telemetry/instruments";
 import { type Backoff, isContested, NO_BACKOFF, repaired, undone, waitMs } from "./backoff";
-import {
-  aloneMessage,
-  blockedMessage,
-  chainedMessage,
-  hiddenMessage,
-  passedOverMessage,
-  renamedMessage,
-  sayOnce,
-} from "./messages";
+import { blockedMessage, chainedMessage, hiddenMessage, passedOverMessage, renamedMessage, sayOnce } from "./messages";
 import { callsPlugin, type Look, Ownership, type Turn, whyNoChain } from "./ownership";
 import { RuntimeReads } from "./runtime-reads";
 import { SettleDelay } from "./settle-delay";
@@ -37,8 +29,6 @@ export interface Status {
   readonly choice?: Choice;
   /** Why a pod that starts now is not chained, or lacks the plugin. */
   readonly problem?: string;
-  /** What may keep pods from starting. */
-  readonly warning?: string;
   /** When the next run is due at the latest. */
   readonly againInMs?: number;
 }
@@ -257,7 +247,6 @@ export class Reconciler {
       ...passed.map(({ file, reason }) => passedOverMessage(join(paths.netDir, file), reason, passesOver)),
       ...plan.renamed.map((name) => renamedMessage(join(paths.netDir, name))),
       ...plan.neighbours.warnings,
-      ...this.binDirWarnings(plan),
     ]);
     return this.take({ state, plan, wanted }, now);
   }
@@ -285,7 +274,7 @@ export class Reconciler {
     let kept: Status | undefined;
     for (const step of STEPS) {
       if (step === "chain") {
-        const failure = await this.chainFailure(plan);
+        const failure = await this.chainFailure();
         if (failure !== undefined) return kept ?? { problem: failure };
         // Owners may write their files while the plugin is copied.
         if (changed) return undefined;
@@ -336,24 +325,14 @@ export class Reconciler {
   private chainOf(plan: Plan): Status {
     const { chain, choice } = plan;
     if (chain === undefined || choice === undefined) return {};
-    const [warning] = this.binDirWarnings(plan);
-    return { chain, choice, ...(warning === undefined ? {} : { warning }) };
-  }
-
-  private binDirWarnings({ absentNeighbours, chain = "" }: Plan): readonly string[] {
-    return absentNeighbours.length === 0 ? [] : [aloneMessage(this.deps.paths.binDir, chain, absentNeighbours)];
+    return { chain, choice };
   }
 
   /** Why the step does not chain: a chain with a plugin that does not run would keep the node from starting pods. */
-  private async chainFailure(plan: Plan): Promise<string | undefined> {
+  private async chainFailure(): Promise<string | undefined> {
     const { paths, plugin } = this.deps;
     const failure = await plugin.failure(paths.plugin, paths.image);
-    if (failure !== undefined) return `${paths.plugin} does not answer VERSION: ${failure}`;
-    // The node runs the other plugins from there, whatever the mount options in this container.
-    if (plugin.isNoexec(paths.binDir) && plan.absentNeighbours.length > 0) {
-      return `${paths.binDir} is mounted noexec and holds none of the other plugins of the chain: set destCNIBinDir to the directory that the container runtime reads`;
-    }
-    return undefined;
+    return failure === undefined ? undefined : `${paths.plugin} does not answer VERSION: ${failure}`;
   }
 
   /** Takes one step; returns a status if it failed or must wait. */

@@ -47,8 +47,8 @@ export interface NodeState {
    * only ours of other folders.
    */
   readonly dropins: ReadonlyMap<string, readonly FoundFile[]>;
-  /** Our file in Multus' auxiliary chain. */
-  readonly auxiliary?: FoundFile;
+  /** The files of Multus' auxiliary chain; empty for other ways of chaining. */
+  readonly auxiliary: readonly FoundFile[];
   /** Names of all entries of the configuration directory. */
   readonly names: readonly string[];
   /** Those that are neither directories nor links. */

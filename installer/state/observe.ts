@@ -74,6 +74,14 @@ function isSetAside(name: string): boolean {
   return name.endsWith(SET_ASIDE) && isConfigName(name.slice(0, -SET_ASIDE.length));
 }
 
+const dropinNames = (folder: string): readonly string[] => readdirSync(folder).filter(isDropinName).sort();
+
+function findAuxiliary({ auxiliary }: Paths, view: View): NodeState["auxiliary"] {
+  const folder = auxiliary === undefined ? undefined : dirname(auxiliary);
+  if (folder === undefined || !existsSync(folder)) return [];
+  return dropinNames(folder).flatMap((name) => find(join(folder, name), view) ?? []);
+}
+
 /** Folders and their drop-ins; links are excluded, since from here they may lead elsewhere than on the node. */
 function findDropins({ netDir, auxiliary }: Paths, configs: readonly FoundFile[], view: View): NodeState["dropins"] {
   const lists = new Set(
@@ -85,7 +93,7 @@ function findDropins({ netDir, auxiliary }: Paths, configs: readonly FoundFile[]
   return new Map(
     folders.map(({ name: folder }) => {
       const directory = join(netDir, folder);
-      const names = lists.has(folder) ? readdirSync(directory).filter(isDropinName).sort() : [DROPIN_FILE];
+      const names = lists.has(folder) ? dropinNames(directory) : [DROPIN_FILE];
       return [folder, names.flatMap((name) => find(join(directory, name), view) ?? [])];
     }),
   );
@@ -119,7 +127,6 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
   const dropins = findDropins(paths, configs, paths);
   const folders = [...dropins.keys()].map((folder) => join(paths.netDir, folder));
   const leftovers = new Set([paths.netDir, paths.binDir, ...folders].flatMap(temporaryIn));
-  const auxiliary = paths.auxiliary === undefined ? undefined : find(paths.auxiliary, paths);
   const journal = find(paths.journal, paths)?.bytes;
   const decoded = journal === undefined ? undefined : decodeJournal(journal);
   const kubeconfig = find(paths.kubeconfig, paths);
@@ -129,7 +136,7 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     setAside: names.filter(isSetAside).flatMap((name) => inNetDir(name) ?? []),
     originals: new Map(originals),
     dropins,
-    ...(auxiliary === undefined ? {} : { auxiliary }),
+    auxiliary: findAuxiliary(paths, paths),
     names,
     notFolders: readdirSync(paths.netDir, { withFileTypes: true })
       .filter((entry) => !entry.isDirectory() && !entry.isSymbolicLink())

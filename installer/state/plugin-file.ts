@@ -8,8 +8,6 @@ import { mountOf, readMountinfo } from "./mounts";
 export interface PluginFile {
   /** Whether the node's file equals the image's, byte for byte, and is executable. @throws if the image's is missing */
   isCopy(source: string, copy: string): boolean;
-  /** Whether this container cannot execute files in a directory; the node's mount may differ. */
-  isNoexec(directory: string): boolean;
   /**
    * Why an executable does not run on this node; undefined if it answers VERSION. If this container cannot execute it,
    * the image's copy runs instead.
@@ -94,6 +92,7 @@ async function askVersion(program: string): Promise<string | undefined> {
 export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile {
   const compared = new Map<string, { readonly source: Stamp; readonly copy: Stamp; readonly same: boolean }>();
   const asked = new Map<string, Partial<Stamp> & { readonly failure: string | undefined; readonly at: number }>();
+  // Of this container's mount; the node's may differ.
   const isNoexec = (directory: string) => mountOf(mountinfo(), directory)?.options.includes("noexec") === true;
   return {
     isCopy: (source, copy) => {
@@ -110,7 +109,6 @@ export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile 
       const [from, to] = [stamp(source), stamp(copy)];
       if (from !== undefined && from.size === to?.size) compared.set(copy, { source: from, copy: to, same: true });
     },
-    isNoexec,
     failure: async (path, source) => {
       const program = isNoexec(dirname(path)) ? source : path;
       const found = stamp(program);

@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { buildPrograms } from "../support/program";
@@ -164,6 +164,30 @@ suite("a directory that is mounted, as in a container", missing({ root: true, pr
       await until(chainedAnew);
     },
   );
+
+  test.each([
+    ["the folder of Multus' auxiliary chain", "vendor", "99-linkerd-cni.conf"],
+    ["the directory of the plugin's log and the installer's socket", "run", "directories.json"],
+    ["the directory of attachments", "cache", ""],
+  ])("%s, too", async (_, name, file) => {
+    const multus = {
+      name: "multus",
+      type: "multus-shim",
+      auxiliaryCNIChainName: "vendor",
+      clusterNetwork: "/at/10.conf",
+    };
+    await installer.stop();
+    node.write("00-multus.conf", JSON.stringify(multus));
+    installer = node.startMounted({ CHAINING: "auxiliary" });
+    await installer.says("holds our stanza");
+    const directory = join(node.root, name);
+    renameSync(directory, `${directory}.old`);
+    mkdirSync(directory);
+    expect(await installer.end()).toBe(1);
+    expect(installer.log).toContain(`${name} was moved or removed on the node`);
+    installer = node.startMounted({ CHAINING: "auxiliary" });
+    await until(() => existsSync(join(directory, file)));
+  });
 });
 
 test("a directory that is not mounted itself may be replaced", async () => {

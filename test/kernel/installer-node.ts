@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { buildExecutable } from "../../build/engine";
 import { outputs, root } from "../../build/paths";
 import { PRODUCT } from "../../build/programs";
+import { PRIMARY_PLUGINS, writePrimaryPlugins } from "../../installer/primary-plugins.testing";
 import { startProgram } from "../support/program";
 
 /** Answers VERSION at once, so that a suite of many starts is not about the real plugin's size. */
@@ -96,6 +97,7 @@ export class TestNode {
 
   constructor(configs: Readonly<Record<string, string>>, plugin: string | Uint8Array = SMALL_PLUGIN) {
     for (const directory of [this.netDir, this.binDir, this.accountDir, this.imageDir]) mkdirSync(directory);
+    writePrimaryPlugins(this.binDir);
     writeFileSync(join(this.imageDir, "linkerd-cni"), plugin, { mode: 0o755 });
     writeFileSync(join(this.accountDir, "token"), "token");
     writeFileSync(join(this.accountDir, "ca.crt"), "CA");
@@ -110,17 +112,19 @@ export class TestNode {
     return readFileSync(join(this.netDir, name), "utf8");
   }
 
-  /** Every file of the node with its content, and every directory. */
+  /** Every file of the node with its content, and every directory, except the primary CNI's plugins. */
   content(): Readonly<Record<string, string>> {
     const entries = [this.netDir, this.binDir].flatMap((directory) =>
       readdirSync(directory, { recursive: true, withFileTypes: true }),
     );
     return Object.fromEntries(
-      entries.map((entry) => {
-        const path = join(entry.parentPath, entry.name);
-        const name = path.slice(this.root.length + 1);
-        return [name, entry.isDirectory() ? "a directory" : readFileSync(path, "latin1")];
-      }),
+      entries
+        .filter(({ name }) => !PRIMARY_PLUGINS.includes(name))
+        .map((entry) => {
+          const path = join(entry.parentPath, entry.name);
+          const name = path.slice(this.root.length + 1);
+          return [name, entry.isDirectory() ? "a directory" : readFileSync(path, "latin1")];
+        }),
     );
   }
 
@@ -202,13 +206,18 @@ export class TestNode {
    */
   startMounted(environment: Readonly<Record<string, string>> = {}, options = "rw"): Installer {
     const host = join(this.root, "host");
-    for (const name of ["net.d", "bin"]) mkdirSync(join(host, name), { recursive: true });
-    const mount =
-      'mount --bind "$0/net.d" "$0/host/net.d" && mount --bind "$0/bin" "$0/host/bin" && mount -o "remount,bind,$OPTIONS" "$0/host/bin" && exec "$@"';
+    const mounted = ["net.d", "bin", "run", "vendor", "cache"];
+    for (const name of mounted) {
+      for (const parent of [this.root, host]) mkdirSync(join(parent, name), { recursive: true });
+    }
+    const mount = `for name in ${mounted.join(" ")}; do mount --bind "$0/$name" "$0/host/$name" || exit; done && mount -o "remount,bind,$OPTIONS" "$0/host/bin" && exec "$@"`;
     return this.startAs(["unshare", "--mount", "sh", "-c", mount, this.root], {
       CONTAINER_MOUNT_PREFIX: host,
       DEST_CNI_NET_DIR: "/net.d",
       DEST_CNI_BIN_DIR: "/bin",
+      AUXILIARY_CHAIN_DIR: "/vendor",
+      PLUGIN_LOG: "/run/plugin.log",
+      CNI_CACHE_DIR: "/cache",
       PATH: "/usr/sbin:/usr/bin:/sbin:/bin",
       OPTIONS: options,
       ...environment,

@@ -59,6 +59,7 @@ export class ScaleNode {
     this.user = FIRST_USER + index;
     for (const name of ["", "net.d", "bin", "account"]) this.own(name, (path) => mkdirSync(path));
     this.own(LIST_FILE, (path) => writeFileSync(path, LIST));
+    this.own("bin/bridge", (path) => writeFileSync(path, ""));
     this.own("account/ca.crt", (path) => writeFileSync(path, rollout.api.admin.ca ?? ""));
   }
 
