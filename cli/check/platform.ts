@@ -76,28 +76,31 @@ const K3S = {
   inPresetOfImage: { 29: 15, 30: 11, 31: 7, 32: 3 },
 } as const;
 
+/** What the flags of k3s' servers say; they apply to the agents, too, which do not have them. */
+interface Servers {
+  readonly isWithoutFlannel: boolean;
+  readonly showsFlags: boolean;
+}
+
 /** k3s configures its own containerd: the directories follow from its flags, its release and its image. */
-function k3sHost(node: NodeObject, all: readonly NodeObject[]): Host {
+function k3sHost(node: NodeObject, { isWithoutFlannel, showsFlags }: Servers): Host {
   const { osImage = "", kubeletVersion = "", containerRuntimeVersion = "" } = info(node);
   if (!containerRuntimeVersion.includes("-k3s")) {
     const doubt = `k3s does not configure ${containerRuntimeVersion || "its container runtime"}, which is not its own`;
     return { title: "k3s with another container runtime", doubt };
   }
-  // Only the servers have the flag, and it applies to their agents.
-  if (all.some((each) => flagOf(each, "--flannel-backend") === "none")) {
-    return { title: "k3s without its Flannel", directories: DEFAULT_DIRECTORIES };
-  }
-  const doubt = all.some((each) => k3sFlags(each)?.[0] === "server")
+  if (isWithoutFlannel) return { title: "k3s without its Flannel", directories: DEFAULT_DIRECTORIES };
+  const doubt = showsFlags
     ? {}
     : {
-        doubt: `no node has a server's annotation k3s.io/node-args: with --flannel-backend=none, the directories would be ${directoriesText(DEFAULT_DIRECTORIES)}`,
+        doubt: `if the servers run with --flannel-backend=none, which no annotation k3s.io/node-args of a server shows, ${directoriesText(DEFAULT_DIRECTORIES)}`,
       };
   const preset = PLATFORMS.k3s;
   const isImage = osImage.startsWith("K3s ");
   const [former, since] = isImage ? [K3S.inImage, K3S.inPresetOfImage] : [K3S.current, K3S.inPreset];
   const binDir = precedes(kubeletVersion, since) ? former : preset.destCNIBinDir;
   const root = flagOf(node, "--data-dir", "-d");
-  const under = (path: string) => (root === undefined ? path : path.replace(K3S.dataDir, root));
+  const under = (path: string) => (root === undefined ? path : path.replace(K3S.dataDir, () => root));
   const directories = {
     destCNINetDir: under(preset.destCNINetDir),
     destCNIBinDir: under(binDir),
@@ -110,10 +113,18 @@ function k3sHost(node: NodeObject, all: readonly NodeObject[]): Host {
   };
 }
 
-/** What is known about a node's directories. @param all the nodes of its cluster */
-export function hostOf(node: NodeObject, all: readonly NodeObject[]): Host {
+/** Judges the directories of each node of a cluster. @param all its nodes */
+export function hostJudge(all: readonly NodeObject[]): (node: NodeObject) => Host {
+  const servers = {
+    isWithoutFlannel: all.some((node) => flagOf(node, "--flannel-backend") === "none"),
+    showsFlags: all.some((node) => k3sFlags(node)?.[0] === "server"),
+  };
+  return (node) => hostOf(node, servers);
+}
+
+function hostOf(node: NodeObject, servers: Servers): Host {
   const platform = platformOf(node);
-  if (platform === "k3s") return k3sHost(node, all);
+  if (platform === "k3s") return k3sHost(node, servers);
   if (platform !== undefined) return { title: PLATFORMS[platform].title, platform, directories: PLATFORMS[platform] };
   const { containerRuntimeVersion: runtime = "" } = info(node);
   if (/^(?:containerd|docker):/.test(runtime)) {

@@ -7,7 +7,7 @@ import { leadsSomewhere } from "../links.testing";
 import { said } from "./cluster.testing";
 import type { NodeObject } from "./objects";
 import { platformOf } from "./platform";
-import { type Before, prepare } from "./pre";
+import { type Before, installText, prepare } from "./pre";
 
 type Info = NonNullable<NonNullable<NodeObject["status"]>["nodeInfo"]>;
 
@@ -62,7 +62,7 @@ const nodes = (...value: NodeObject[]) => ({ nodes: { value } });
 const FIXTURES = join(__dirname, "..", "..", "test", "fixtures", "nodes");
 const K3S_NET = "/var/lib/rancher/k3s/agent/etc/cni/net.d";
 const FLANNEL =
-  "no node has a server's annotation k3s.io/node-args: with --flannel-backend=none, the directories would be /etc/cni/net.d and /opt/cni/bin";
+  "if the servers run with --flannel-backend=none, which no annotation k3s.io/node-args of a server shows, /etc/cni/net.d and /opt/cni/bin";
 const notKnown = (name: string, title: string, why: string) => `warning: node ${name} (${title}): not known: ${why}`;
 
 /** Nodes as `kubectl get nodes -o json` prints them, the problems, and the values. */
@@ -85,11 +85,11 @@ const hosts: Readonly<Record<string, readonly [values: object, ...problems: read
   k0s: [{}],
   "k3d-1.30.4": [
     { platform: "k3s", destCNIBinDir: "/bin" },
-    `warning: node k3d-a-server-0 (k3s in a container, as k3d runs it): ${K3S_NET} and /bin, unless: ${FLANNEL}`,
+    `warning: node k3d-a-server-0 (k3s in a container, as k3d runs it): likely ${K3S_NET} and /bin; ${FLANNEL}`,
   ],
   "k3d-1.31.4": [
     { platform: "k3s", destCNIBinDir: "/bin" },
-    `warning: node k3d-dev-server-0 (k3s in a container, as k3d runs it): ${K3S_NET} and /bin, unless: ${FLANNEL}`,
+    `warning: node k3d-dev-server-0 (k3s in a container, as k3d runs it): likely ${K3S_NET} and /bin; ${FLANNEL}`,
   ],
   "k3d-1.32.3": [{ platform: "k3s" }],
   "k3s-1.34": [{ platform: "k3s" }],
@@ -108,8 +108,8 @@ const hosts: Readonly<Record<string, readonly [values: object, ...problems: read
   ],
   "k3s-old": [
     {},
-    `warning: node k1 (k3s and k3d): ${K3S_NET} and /var/lib/rancher/k3s/data/current/bin, unless: ${FLANNEL}`,
-    `warning: node k2 (k3s and k3d): ${K3S_NET} and /var/lib/rancher/k3s/data/cni, unless: ${FLANNEL}`,
+    `warning: node k1 (k3s and k3d): likely ${K3S_NET} and /var/lib/rancher/k3s/data/current/bin; ${FLANNEL}`,
+    `warning: node k2 (k3s and k3d): likely ${K3S_NET} and /var/lib/rancher/k3s/data/cni; ${FLANNEL}`,
     `error: one installation has one pair of directories: node k1 has ${K3S_NET} and /var/lib/rancher/k3s/data/current/bin; node k2 has ${K3S_NET} and /var/lib/rancher/k3s/data/cni`,
   ],
   "k3s-one-old-release": [{ platform: "k3s", destCNIBinDir: "/var/lib/rancher/k3s/data/current/bin" }],
@@ -392,6 +392,13 @@ test.each<readonly [Record<string, string> | undefined, string, boolean]>([
   const prepared = prepare(before({ namespaceObject: { value } }));
   expect(prepared.findings.map((finding) => finding.what)).toContain(what);
   expect(prepared.hasNamespace).toBe(hasNamespace);
+});
+
+test("the commands to install name the directories to fill in if they are not known", () => {
+  const text = (name: string) => installText(prepare(before(nodes(...listed(name)))), "linkerd-cni");
+  const fillIn = "--set destCNINetDir=CONF_DIR --set destCNIBinDir=BIN_DIR";
+  expect(text("rancher-desktop").split(fillIn)).toHaveLength(3);
+  expect(text("k3s-cilium")).not.toContain("--set");
 });
 
 describe("check --pre", () => {

@@ -1,17 +1,17 @@
 import { readsDropins } from "../../cni/conflist/dropin";
 import { NodePath } from "../../cni/contract";
 import { NAMESPACE_LABELS } from "../../constructs/namespace";
-import { DEFAULT_DIRECTORIES, PLATFORMS, type PlatformName } from "../../constructs/platforms";
+import { DEFAULT_DIRECTORIES, PLATFORMS } from "../../constructs/platforms";
 import { chartReference } from "../../constructs/version";
 import type { ConfigMapObject } from "../configuration";
 import type { Kubectl } from "../kubectl";
 import { docs } from "../links";
-import { commandLines, indented } from "../wrap";
+import { commandLines } from "../wrap";
 import { unreadable } from "./access";
 import { notReady } from "./causes";
 import { Category, type Finding } from "./finding";
 import { type DaemonSet, isOurs, NAME, type Named, type NodeObject } from "./objects";
-import { directoriesText, type Host, hostOf, impossible, mayHaveNri, needsLegacy, valuesFor } from "./platform";
+import { directoriesText, type Host, hostJudge, impossible, mayHaveNri, needsLegacy, valuesFor } from "./platform";
 import { known, type Read, read } from "./snapshot";
 
 /** A cluster before the installation. */
@@ -37,6 +37,8 @@ export interface Preparation {
   readonly values: Readonly<Record<string, string>>;
   /** Whether the namespace exists. */
   readonly hasNamespace: boolean;
+  /** Whether `values` sets the directories, or their defaults apply. */
+  readonly hasDirectories: boolean;
 }
 
 /** Of Multus' own manifests, and of OpenShift's network operator. */
@@ -181,7 +183,7 @@ const CHECKS: readonly Check[] = [
           };
         }
         return {
-          problem: `${namesOf(own)} (${title}): ${where === undefined ? "not known: " : `${where}, unless: `}${doubt}`,
+          problem: `${namesOf(own)} (${title}): ${where === undefined ? "not known: " : `likely ${where}; `}${doubt}`,
           remedy:
             "run crictl info on such a node: set destCNINetDir to its confDir, and destCNIBinDir to that of its binDirs with the other plugins",
         };
@@ -263,8 +265,8 @@ const CHECKS: readonly Check[] = [
     link: docs("repair.md"),
     answer: ({ possible }) => {
       const nri = "; or --set nri.enabled=true, if NRI is on in every node's runtime, which the API does not tell";
-      const isPossible = possible.length > 0 && possible.every(mayHaveNri);
-      return { detail: `add --set repairController.enabled=true${isPossible ? nri : ""}` };
+      if (possible.length === 0) return undefined;
+      return { detail: `add --set repairController.enabled=true${possible.every(mayHaveNri) ? nri : ""}` };
     },
   },
   {
@@ -273,7 +275,8 @@ const CHECKS: readonly Check[] = [
     answer: ({ namespace, namespaceObject }) => {
       if ("problem" in namespaceObject) return unreadable(`not known: ${namespaceObject.problem}`);
       const { metadata } = namespaceObject.value ?? {};
-      if (metadata === undefined) return { what: `namespace ${namespace} is not there yet`, detail: "see below" };
+      if (metadata === undefined)
+        return { what: `namespace ${namespace} is not there yet`, detail: "the commands to install create it" };
       const level = metadata.labels?.["pod-security.kubernetes.io/enforce"] ?? "privileged";
       if (level === "privileged") return { what: `namespace ${namespace} allows pods that write to the node` };
       return {
@@ -362,27 +365,29 @@ export function prepare(before: Before): Preparation {
   const hasNamespace = "problem" in namespaceObject || namespaceObject.value !== undefined;
   if ("problem" in nodes) {
     const findings = [category.bad("the nodes tell their platform", unreadable(nodes.problem))];
-    return { findings, values: {}, hasNamespace };
+    return { findings, values: {}, hasNamespace, hasDirectories: false };
   }
   const linux = nodes.value.filter(({ metadata }) => metadata.labels?.["kubernetes.io/os"] !== "windows");
   const possible = linux.filter((node) => impossible(node) === undefined);
-  const cluster = { ...before, linux, possible, hosts: grouped(possible, (node) => hostOf(node, linux)) };
+  const cluster = { ...before, linux, possible, hosts: grouped(possible, hostJudge(linux)) };
   const findings = CHECKS.flatMap((check) =>
     [check.answer(cluster) ?? []].flat().map((answer) => findingOf(check, answer)),
   );
   const host = cluster.hosts.find(([{ directories }]) => directories !== undefined)?.[0];
-  const isClear = host !== undefined && placesOf(cluster).length === 1;
-  return { findings, values: { ...(isClear ? valuesFor(host) : {}), ...multusValues(cluster) }, hasNamespace };
+  const hasDirectories = host !== undefined && placesOf(cluster).length === 1;
+  const values = { ...(hasDirectories ? valuesFor(host) : {}), ...multusValues(cluster) };
+  return { findings, values, hasNamespace, hasDirectories };
 }
 
 /** The commands that install with these values. */
-export function installText({ values, hasNamespace }: Preparation, namespace: string, columns?: number): string {
+export function installText(preparation: Preparation, namespace: string, columns?: number): string {
+  const { values, hasNamespace, hasDirectories } = preparation;
   const command = (text: string) => commandLines(text, 2, columns);
-  const set = Object.entries(values)
+  const toFillIn = hasDirectories ? {} : { destCNINetDir: "CONF_DIR", destCNIBinDir: "BIN_DIR" };
+  const set = Object.entries({ ...values, ...toFillIn })
     .map(([name, value]) => ` --set ${name}=${value}`)
     .join("");
   const labels = Object.entries(NAMESPACE_LABELS).map(([name, value]) => `${name}=${value}`);
-  const note = PLATFORMS[values["platform"] as PlatformName]?.note;
   return [
     "",
     "Install with:",
@@ -391,7 +396,6 @@ export function installText({ values, hasNamespace }: Preparation, namespace: st
     ...command(`helm install linkerd-cni -n ${namespace} ${chartReference("linkerd2-cni")}${set}`),
     "or",
     ...command(`l5d-cni install-cni --cni-namespace ${namespace}${set} | kubectl apply -f -`),
-    ...(note === undefined ? [] : indented(`Note: ${note}.`, 0, columns)),
     "",
   ].join("\n");
 }
