@@ -291,7 +291,7 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
   [
     "Multus with an auxiliary chain",
     withMultus({ auxiliaryCNIChainName: "vendors", multusAutoconfigDir: "/host/etc/cni/net.d" }),
-    ["warning: not known: DaemonSet kube-system/kube-multus-ds cannot be read"],
+    ["warning: not known: no DaemonSet kube-system/kube-multus-ds shows whether it is on the nodes"],
     { chaining: "auxiliary", "multus.auxiliaryChainDir": "/etc/cni/net.d/vendors" },
   ],
   [
@@ -312,7 +312,7 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
       ...openshift,
       ...withMultus({ auxiliaryCNIChainName: "vendor-cni-chain", multusAutoconfigDir: "/host/run/multus/cni/net.d" }),
     },
-    ["warning: not known: DaemonSet kube-system/kube-multus-ds cannot be read"],
+    ["warning: not known: no DaemonSet kube-system/kube-multus-ds shows whether it is on the nodes"],
     { platform: "openshift" },
   ],
   [

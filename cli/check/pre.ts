@@ -328,9 +328,10 @@ const CHECKS: readonly Check[] = [
       const text = JSON.stringify(known(cluster.multusSet));
       if (text?.includes("passthru")) return { detail: `${set} installs it` };
       return {
-        problem: text === undefined ? `not known: ${set} cannot be read` : `${set} does not install it`,
+        problem:
+          text === undefined ? `not known: no ${set} shows whether it is on the nodes` : `${set} does not install it`,
         remedy:
-          "see that every node has passthru in destCNIBinDir, as by Multus' manifest since 4.2.2: without it no pod starts with the chain",
+          "check that destCNIBinDir of every node has passthru, which Multus' manifest since 4.2.2 installs: without it the installer leaves the chain alone and is not ready",
       };
     },
   },
