@@ -1,9 +1,11 @@
+import { fromBase64 } from "../../../host/base64";
 import type { KubernetesClient } from "../../../kubernetes/client";
 import { resource } from "../../../kubernetes/resources";
 import type { KubernetesObject, ObjectMeta } from "../../../kubernetes/types";
 import type { Clock } from "../../../process/clock";
 import type { Log } from "../../../process/log";
 import type { Counter, Registry } from "../../../process/metrics";
+import { textOf } from "../../../system/bytes";
 import { ConflictBackoff } from "../conflict-backoff";
 
 interface WebhookConfiguration extends KubernetesObject {
@@ -72,10 +74,16 @@ export class CaBundle {
     return this.conflicts.wait(this.name, this.wanted, this.deps.clock.now());
   }
 
-  /** @returns whether it was already right; also true if the configuration does not exist */
-  async ensure(caBundle: string): Promise<boolean> {
+  /** The certificates that clients trust now, PEM. */
+  async trusted(): Promise<string> {
+    const { webhooks = [] } = (await this.deps.client.find(CONFIGURATIONS, { name: this.name })) ?? {};
+    return webhooks.map(({ clientConfig }) => textOf(fromBase64(clientConfig?.caBundle ?? ""))).join("");
+  }
+
+  /** Corrects it, unless another program sets it or there is no configuration. */
+  async ensure(caBundle: string): Promise<void> {
     this.wanted = caBundle;
-    if (this.waitMs > 0) return false;
+    if (this.waitMs > 0) return;
     const { client, clock, log } = this.deps;
     const { name } = this;
     const found = (await client.find(CONFIGURATIONS, { name })) ?? {};
@@ -83,14 +91,14 @@ export class CaBundle {
     const annotation = Object.keys(metadata.annotations ?? {}).find((key) => INJECTED.test(key));
     if (annotation !== undefined) {
       this.contest(`has the annotation ${annotation}, which lets another program set its caBundle: leaving it alone`);
-      return false;
+      return;
     }
     if (webhooks.every(({ clientConfig }) => clientConfig?.caBundle === caBundle)) {
       if (this.contested && clock.now() - this.correctedAt >= QUIET_MS) {
         log.info(`no other program changes the caBundle of the MutatingWebhookConfiguration ${name} any more`);
         this.contested = false;
       }
-      return true;
+      return;
     }
     const changed = webhooks.map((webhook) => ({ name: webhook.name, clientConfig: { caBundle } }));
     const applying = { fieldManager: FIELD_MANAGER, force: true };
@@ -105,7 +113,6 @@ export class CaBundle {
         `has a caBundle that ${who} keeps changing: correcting it less and less often, at least once a minute`,
       );
     }
-    return false;
   }
 
   /** Logs once, until it is right again. */

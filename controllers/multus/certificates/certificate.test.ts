@@ -1,47 +1,15 @@
-import { createPrivateKey } from "node:crypto";
-import { type CertificateOptions, certificate, type Issued } from "../../../system/certificates.testing";
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import * as fc from "fast-check";
+import { type CertificateOptions, certificate, type KeyKind, pem } from "../../../system/certificates.testing";
 import { generateKey } from "../../../system/crypto";
-import { readAuthority, readPair, readServingCertificate, splitCertificates } from "./certificate";
+import { isFor, readCertificate, readPair, splitCertificates } from "./certificate";
+import { issueCertificate } from "./issue";
 
 const NAME = "linkerd-multus-webhook.ops.svc";
-const DAY_MS = 86_400_000;
 
 const make = (subject: string, options: Partial<CertificateOptions> = {}) => certificate({ subject, ...options });
 
-const read = (leaf: Issued, between: readonly Issued[], authorities: readonly Issued[]) => {
-  const cert = [leaf, ...between].map((each) => each.cert).join("");
-  const trusted = authorities.map((each) => each.cert);
-  return readServingCertificate({ cert, key: leaf.key }, "tls", { name: NAME, authorities: trusted });
-};
-
 const [root, other] = [make("root", { isAuthority: true }), make("other", { isAuthority: true })];
-
-test("the name that the API server calls is enough", () => {
-  const leaf = make("leaf", { by: root, names: [NAME] });
-  expect(read(leaf, [], [other, root]).ca).toBe(root.cert);
-  const wild = make("wild", { by: root, names: ["*.ops.svc"] });
-  expect(read(wild, [], [root]).ca).toBe(root.cert);
-});
-
-test("a common name does not count, as in the API server", () => {
-  const leaf = make(NAME, { by: root });
-  expect(() => read(leaf, [], [root])).toThrow(`tls.crt is not valid for ${NAME}`);
-});
-
-test("a chain leads to the authority, in any order, and lasts as long as its shortest link", () => {
-  const outer = make("outer", { by: root, isAuthority: true, fromDay: -0.5, toDay: 20 });
-  const inner = make("inner", { by: outer, isAuthority: true });
-  const leaf = make("leaf", { by: inner, names: [NAME] });
-  expect(read(leaf, [inner, outer], [root])).toMatchObject({ ca: root.cert });
-  const { validFrom, validTo } = read(leaf, [inner, outer], [root]);
-  expect(Math.abs(validTo - (Date.now() + 20 * DAY_MS))).toBeLessThan(DAY_MS / 2);
-  expect(Math.abs(validFrom - (Date.now() - DAY_MS / 2))).toBeLessThan(DAY_MS / 4);
-  expect(read(leaf, [outer, other, inner], [root]).ca).toBe(root.cert);
-  // An authority need not be self-signed.
-  expect(read(leaf, [], [inner]).ca).toBe(inner.cert);
-  expect(() => read(leaf, [inner], [root])).toThrow("tls.crt does not lead to a certificate in ca.crt");
-  expect(() => read(leaf, [inner, outer], [other])).toThrow("tls.crt does not lead to a certificate in ca.crt");
-});
 
 test.each([
   ["garbled", (pem: string) => pem.replace(/\n.{20}/, "\n!!!!")],
@@ -50,39 +18,6 @@ test.each([
   const leaf = make("leaf", { by: root, names: [NAME] });
   const pair = { cert: `${leaf.cert}\n${spoil(root.cert)}\n`, key: leaf.key };
   expect(() => readPair(pair, "tls")).toThrow("tls.crt and tls.key: ");
-});
-
-test("only authorities sign", () => {
-  const fake = make("fake", { by: root });
-  const leaf = make("leaf", { by: fake, names: [NAME] });
-  expect(() => read(leaf, [fake], [root])).toThrow("does not lead to");
-});
-
-test("a self-signed certificate is trusted if it is its own authority", () => {
-  const leaf = make("self", { names: [NAME] });
-  expect(read(leaf, [], [leaf]).ca).toBe(leaf.cert);
-  expect(() => read(leaf, [], [root])).toThrow("does not lead to");
-});
-
-test("the authority of a key is found among the trusted ones", () => {
-  const found = readAuthority(other.key, ["no certificate", root.cert, other.cert]);
-  expect(found).toMatchObject({ cert: other.cert, key: other.key });
-  expect(new Date(found?.validTo ?? 0).getTime()).toBeGreaterThan(Date.now() + 29 * DAY_MS);
-  expect(readAuthority(other.key, [root.cert])).toBeUndefined();
-  expect(readAuthority("", [root.cert])).toBeUndefined();
-  expect(readAuthority("no key", [root.cert])).toBeUndefined();
-});
-
-test("the key of a certificate that is not an authority cannot sign", () => {
-  const self = make("self", { names: [NAME] });
-  expect(readAuthority(self.key, [self.cert])).toBeUndefined();
-});
-
-test("certificates that signed each other lead nowhere", () => {
-  // All of one name: each seems to be issued by every other.
-  const same = Array.from({ length: 12 }, () => make("same", { isAuthority: true }));
-  const leaf = make("leaf", { by: same[0]!, names: [NAME] });
-  expect(() => read(leaf, same, [root])).toThrow("does not lead to");
 });
 
 const older = (key: string, type: "pkcs1" | "sec1") => createPrivateKey(key).export({ type, format: "pem" }).toString();
@@ -98,16 +33,13 @@ test.each([
   ["without a line's end", p384.cert.trimEnd(), p384.key.trimEnd()],
 ])("foreign pairs are read: %s", (_, cert, key) => {
   expect(() => readPair({ cert, key }, "tls")).not.toThrow();
-  expect(readServingCertificate({ cert, key }, "tls", { name: NAME, authorities: [root.cert] }).ca).toBe(root.cert);
 });
 
 test("an expired certificate is read, and the server decides", () => {
   const [past, future] = [{ toDay: -0.5 }, { fromDay: 1 }].map((days) =>
     make("leaf", { by: root, names: [NAME], ...days }),
   );
-  expect(read(past!, [], [root]).validTo).toBeLessThan(Date.now());
   expect(readPair(past!, "tls").validTo).toBeLessThan(Date.now());
-  expect(read(future!, [], [root]).validFrom).toBeGreaterThan(Date.now());
   expect(readPair(future!, "tls").validFrom).toBeGreaterThan(Date.now());
 });
 
@@ -155,4 +87,122 @@ test.each<[string, string, string, RegExp]>([
 test("a text with many certificates is split, and a huge one without their ends is refused fast", () => {
   expect(splitCertificates(`# first\n${root.cert}${other.cert}garbage`)).toEqual([root.cert, other.cert]);
   expect(splitCertificates("-----BEGIN CERTIFICATE-----\n".repeat(100_000))).toEqual([]);
+});
+
+const spki = (read: X509Certificate) => new Uint8Array(read.publicKey.export({ type: "spki", format: "der" }));
+const derOf = (text: string) => Buffer.from(text.replace(/-----[^-]+-----|\s/g, ""), "base64");
+
+const name = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?){0,3}$/);
+const shape = fc.record({
+  subject: fc.string({ minLength: 1, maxLength: 20 }),
+  // RSA keys take too long to make.
+  key: fc.constantFrom<KeyKind>("P-256", "P-384"),
+  hash: fc.constantFrom("sha256", "sha384"),
+  names: fc.uniqueArray(name, { maxLength: 4 }),
+  isAuthority: fc.boolean(),
+  fromDay: fc.integer({ min: -9_000, max: 9_000 }),
+  toDay: fc.integer({ min: -9_000, max: 30_000 }),
+});
+
+test("a certificate is read as Node reads it", () => {
+  fc.assert(
+    fc.property(shape, (options) => {
+      const { cert } = certificate({ ...options, names: [], dnsNames: options.names });
+      const [read, expected] = [readCertificate(cert), new X509Certificate(cert)];
+      expect(read).toMatchObject({
+        validFrom: Date.parse(expected.validFrom),
+        validTo: Date.parse(expected.validTo),
+        dnsNames: options.names,
+        publicKey: spki(expected),
+      });
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test.each<[string, readonly string[], boolean]>([
+  ["a.ops.svc", ["a.ops.svc"], true],
+  ["a.ops.svc", ["A.Ops.SVC"], true],
+  ["a.ops.svc", ["b.ops.svc", "a.ops.svc"], true],
+  ["a.ops.svc", ["*.ops.svc"], true],
+  ["a.ops.svc", ["*.svc"], false],
+  ["a.ops.svc", ["a.*.svc"], false],
+  ["a.ops.svc", ["a*.ops.svc"], false],
+  ["a.ops.svc", ["*"], false],
+  ["a.ops.svc", ["a.ops.svc.cluster.local"], false],
+  ["a.ops.svc", ["ops.svc"], false],
+  ["a.ops.svc", ["a.ops.svc\0.evil"], false],
+  ["a.ops.svc", [""], false],
+  ["a.ops.svc", [], false],
+])("the API server calls %s: a certificate for %j is accepted: %s", (wanted, dnsNames, isAccepted) => {
+  const { cert } = certificate({ subject: "a.ops.svc", dnsNames });
+  expect(isFor(readCertificate(cert), wanted)).toBe(isAccepted);
+});
+
+test("times of 1950 to 2049, and of later years, are read", () => {
+  const day = (iso: string) => (Date.parse(iso) - Date.now()) / 86_400_000;
+  const { cert } = certificate({
+    subject: "old",
+    fromDay: day("1951-02-03T04:05:06Z"),
+    toDay: day("9999-12-31T23:59:59Z"),
+  });
+  const { validFrom, validTo } = readCertificate(cert);
+  expect(Math.abs(validFrom - Date.parse("1951-02-03T04:05:06Z"))).toBeLessThanOrEqual(2_000);
+  expect(Math.abs(validTo - Date.parse("9999-12-31T23:59:59Z"))).toBeLessThanOrEqual(2_000);
+});
+
+const { cert } = issueCertificate([NAME], new Date(), 1e9);
+
+test("a text may hold other things before and after the certificate, and any line ends", () => {
+  const { publicKey } = readCertificate(cert);
+  const [other] = [certificate({ subject: "other" })];
+  expect(readCertificate(`Subject: CN = x\n${cert}${other.cert}`).publicKey).toEqual(publicKey);
+  expect(readCertificate(`${other.key}${cert.replaceAll("\n", "\r\n")}`).publicKey).toEqual(publicKey);
+});
+
+test.each([
+  ["nothing", "", /^no certificate in PEM form$/],
+  ["a key", certificate({ subject: "other" }).key, /^no certificate in PEM form$/],
+  ["one that is cut off", cert.slice(0, cert.length / 2), /^no certificate in PEM form$/],
+  ["no base64", cert.replace(/\n.{20}/, "\n!!!!"), /^it is not base64$/],
+  ["an empty one", pem("CERTIFICATE", Buffer.of()), /^a certificate is malformed$/],
+  ["another structure", pem("CERTIFICATE", Buffer.of(0x04, 1, 0)), /^a certificate is malformed$/],
+  ["an empty structure", pem("CERTIFICATE", Buffer.of(0x30, 0)), /^a certificate is malformed$/],
+  ["one without its end", pem("CERTIFICATE", derOf(cert).subarray(0, 200)), /^a certificate is malformed$/],
+  ["an endless length", pem("CERTIFICATE", Buffer.of(0x30, 0x84, 255, 255, 255, 255)), /^a certificate is malformed$/],
+  ["a huge one", pem("CERTIFICATE", Buffer.alloc(200_000, 0x30)), /^the certificate is too long: \d+ characters$/],
+  ["a day that does not exist", pem("CERTIFICATE", withTime("260230000000Z")), /^the certificate is malformed$/],
+  ["a time without seconds", pem("CERTIFICATE", withTime("2602010000+00")), /^the certificate is malformed$/],
+])("%s is not a certificate", (_, text, message) => {
+  expect(() => readCertificate(text)).toThrow(message);
+});
+
+/** A certificate whose validity begins at another time, of as many characters. */
+function withTime(time: string): Buffer {
+  const der = derOf(cert);
+  const at = der.indexOf(Buffer.of(0x17, 13));
+  der.write(time, at + 2, "latin1");
+  return der;
+}
+
+test("for any text, an error is an Error with a short message", () => {
+  const whole = derOf(cert);
+  const spoilt = fc
+    .array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 })
+    .map((changes) => {
+      const bytes = Buffer.from(whole);
+      for (const [at, byte] of changes) bytes[at] = byte;
+      return pem("CERTIFICATE", bytes);
+    });
+  fc.assert(
+    fc.property(fc.oneof(spoilt, fc.string({ unit: "binary" })), (text) => {
+      try {
+        readCertificate(text);
+      } catch (error) {
+        expect(error).toBeInstanceOf(Error);
+        expect((error as Error).message).toMatch(/malformed$|^it is not base64$|^no certificate/);
+      }
+    }),
+    { numRuns: 500 },
+  );
 });

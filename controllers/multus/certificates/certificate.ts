@@ -1,6 +1,9 @@
+/** Certificates as clients read them: RFC 5280, as in Go's crypto/x509, which the API server uses. */
+import { fromBase64 } from "../../../host/base64";
+import { type Element, inside, malformed, Tag } from "../../../host/der";
+import { certificateParts, Extension } from "../../../host/x509";
 import { equal } from "../../../system/bytes";
 import { pairProblem, publicKeyOf } from "../../../system/crypto";
-import { isFor, isIssuedBy, readCertificate, type Validity, type X509 } from "./x509";
 
 /** A served certificate with its key. */
 export interface TlsPair {
@@ -10,22 +13,69 @@ export interface TlsPair {
   readonly key: string;
 }
 
-/** A certificate authority with its key. */
-export interface Authority extends TlsPair, Validity {}
-
-/** A certificate that clients accept; its validity is the shortest one in its chain. */
-export interface ServingCertificate extends TlsPair, Validity {
-  /** Certificate of the authority that clients must trust, PEM. */
-  readonly ca: string;
+/** What a certificate is valid for. */
+export interface Certificate {
+  /** In milliseconds since 1970. */
+  readonly validFrom: number;
+  /** In milliseconds since 1970. */
+  readonly validTo: number;
+  readonly dnsNames: readonly string[];
+  /** SubjectPublicKeyInfo, DER. */
+  readonly publicKey: Uint8Array;
 }
 
-export const isValidAt = ({ validFrom, validTo }: Validity, now: number) => validFrom <= now && now < validTo;
-
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+const WHAT = "the certificate";
+/** Maximum length in characters of PEM; real certificates have few KiB. */
+const LONGEST = 100_000;
+const PEM = /-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/;
+const DNS_NAME = 0x82;
 
 /** Splits a text into its certificates. */
 export const splitCertificates = (text: string): readonly string[] =>
-  (text.match(CERTIFICATE) ?? []).map((pem) => `${pem}\n`);
+  (text.match(new RegExp(PEM, "g")) ?? []).map((pem) => `${pem}\n`);
+
+const ascii = (bytes: Uint8Array) => Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+
+/** UTCTime is of the years 1950 to 2049 (RFC 5280, section 4.1.2.5). */
+function timeOf(element: Element | undefined): number {
+  const { tag, body } = element ?? malformed(WHAT);
+  const text = ascii(body);
+  const digits = tag === Tag.utcTime ? `${text < "50" ? 20 : 19}${text}` : text;
+  const isKnown = tag === Tag.utcTime || tag === Tag.generalizedTime;
+  if (!isKnown || !/^\d{14}Z$/.test(digits)) return malformed(WHAT);
+  const iso = digits.replace(/(....)(..)(..)(..)(..)(..)Z/, "$1-$2-$3T$4:$5:$6.000Z");
+  const time = Date.parse(iso);
+  return Number.isFinite(time) && new Date(time).toISOString() === iso ? time : malformed(WHAT);
+}
+
+/** Reads the first certificate in a text. @param text PEM @throws Error without a readable certificate */
+export function readCertificate(text: string): Certificate {
+  const [pem = "", base64 = ""] = PEM.exec(text) ?? [];
+  if (pem === "") throw new Error("no certificate in PEM form");
+  if (pem.length > LONGEST) throw new Error(`${WHAT} is too long: ${pem.length} characters`);
+  const { extensions, validity, publicKey } = certificateParts(fromBase64(base64));
+  const names = extensions.find(({ id }) => id === Extension.alternativeNames)?.value;
+  return {
+    validFrom: timeOf(validity[0]),
+    validTo: timeOf(validity[1]),
+    dnsNames: (names === undefined ? [] : inside(names, WHAT))
+      .filter(({ tag }) => tag === DNS_NAME)
+      .map(({ body }) => ascii(body)),
+    publicKey,
+  };
+}
+
+/** Whether it is valid for a DNS name. The API server ignores the common name. */
+export function isFor({ dnsNames }: Certificate, name: string): boolean {
+  const labels = name.toLowerCase().split(".");
+  return dnsNames.some((pattern) => {
+    const wanted = pattern.toLowerCase().split(".");
+    // A wildcard matches the whole first label.
+    return (
+      wanted.length === labels.length && wanted.every((each, at) => each === labels[at] || (at === 0 && each === "*"))
+    );
+  });
+}
 
 function attempt<T>(what: string, read: () => T): T {
   try {
@@ -48,7 +98,7 @@ function readPublicKey(key: string): Uint8Array {
  * Reads a certificate and its key. @param what names both in errors @throws Error if they do not match, cannot be read,
  * or cannot be served; the error does not quote the key
  */
-export function readPair({ cert, key }: TlsPair, what: string): X509 {
+export function readPair({ cert, key }: TlsPair, what: string): Certificate {
   const certificate = attempt(`${what}.crt`, () => readCertificate(cert));
   const publicKey = attempt(`${what}.key`, () => readPublicKey(key));
   if (!equal(publicKey, certificate.publicKey)) throw new Error(`${what}.key is not the key of ${what}.crt`);
@@ -56,64 +106,4 @@ export function readPair({ cert, key }: TlsPair, what: string): X509 {
   const problem = pairProblem(cert, key);
   if (problem !== undefined) throw new Error(`${what}.crt and ${what}.key: ${problem}`);
   return certificate;
-}
-
-/**
- * The chain from a certificate to an authority, or only itself if it is trusted directly; undefined without a chain.
- * @param between possible intermediates; tried ones are removed
- */
-function chainOf(leaf: X509, authorities: readonly X509[], between: Set<X509>): readonly X509[] | undefined {
-  const ca = authorities.find((each) => equal(each.der, leaf.der) || isIssuedBy(leaf, each));
-  if (ca !== undefined) return [leaf, ca];
-  for (const next of between) {
-    if (!isIssuedBy(leaf, next)) continue;
-    between.delete(next);
-    const rest = chainOf(next, authorities, between);
-    if (rest !== undefined) return [leaf, ...rest];
-  }
-  return undefined;
-}
-
-interface Expected {
-  /** DNS name that it must be valid for. */
-  readonly name: string;
-  /** One of these must have signed it, or an intermediate in `cert`. */
-  readonly authorities: readonly string[];
-}
-
-/**
- * Reads a certificate as clients do.
- * @throws Error if they would refuse it, whatever the time
- */
-export function readServingCertificate(
-  pair: TlsPair,
-  what: string,
-  { name, authorities }: Expected,
-): ServingCertificate {
-  const certificate = readPair(pair, what);
-  if (!isFor(certificate, name)) throw new Error(`${what}.crt is not valid for ${name}`);
-  const read = (file: string, pems: readonly string[]) => pems.map((pem) => attempt(file, () => readCertificate(pem)));
-  const trusted = read("ca.crt", authorities);
-  const between = read(`${what}.crt`, splitCertificates(pair.cert).slice(1));
-  const chain = chainOf(certificate, trusted, new Set(between));
-  if (chain === undefined) throw new Error(`${what}.crt does not lead to a certificate in ca.crt`);
-  return {
-    ...pair,
-    ca: authorities[trusted.indexOf(chain.at(-1) as X509)] as string,
-    validFrom: Math.max(...chain.map(({ validFrom }) => validFrom)),
-    validTo: Math.min(...chain.map(({ validTo }) => validTo)),
-  };
-}
-
-/** The authority among some certificates whose key this is; undefined without a match. */
-export function readAuthority(key: string, certificates: readonly string[]): Authority | undefined {
-  for (const cert of key === "" ? [] : certificates) {
-    try {
-      const { isAuthority, publicKey, validFrom, validTo } = readCertificate(cert);
-      if (isAuthority && equal(publicKey, readPublicKey(key))) return { cert, key, validFrom, validTo };
-    } catch {
-      // It cannot be read, so it cannot sign.
-    }
-  }
-  return undefined;
 }

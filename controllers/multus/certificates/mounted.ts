@@ -4,11 +4,11 @@ import type { Clock } from "../../../process/clock";
 import type { Log } from "../../../process/log";
 import { Loop } from "../../../process/loop";
 import { join } from "../../../system/path";
-import { readPair, type TlsPair } from "./certificate";
+import { readPair } from "./certificate";
 import type { ServedCertificate } from "./served";
 
 interface MountedCertificateDeps {
-  readonly served: ServedCertificate<TlsPair & { readonly validTo: number }>;
+  readonly served: ServedCertificate;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;

@@ -10,15 +10,8 @@ import { Loop } from "../../../process/loop";
 import type { Registry } from "../../../process/metrics";
 import { textOf, utf8 } from "../../../system/bytes";
 import { CaBundle, CONFIGURATIONS } from "./ca-bundle";
-import {
-  readAuthority,
-  readServingCertificate,
-  type ServingCertificate,
-  splitCertificates,
-  type TlsPair,
-} from "./certificate";
-import { createAuthority, issueCertificate } from "./issue";
-import { planRotation, type RotationState, type RotationStep } from "./plan-rotation";
+import { isFor, readCertificate, readPair, splitCertificates, type TlsPair } from "./certificate";
+import { issueCertificate } from "./issue";
 import type { ServedCertificate } from "./served";
 
 export interface RotatorOptions {
@@ -34,64 +27,53 @@ export interface RotatorOptions {
 
 interface CertificateRotatorDeps extends InformerDeps {
   readonly client: KubernetesClient;
-  readonly served: ServedCertificate<ServingCertificate>;
+  readonly served: ServedCertificate;
   readonly registry: Registry;
 }
 
-const YEAR_MS = 365 * 86_400_000;
-const AUTHORITY_VALID_MS = 10 * YEAR_MS;
 /** Interval at which the Secret and the configuration are read without a reported change. */
 const CHECK_EVERY_MS = 60_000;
 const RETRY = { firstMs: 500, longestMs: 30_000 };
+/** The time until every client has seen a change of the `caBundle`: at most this, and a part of the certificate's life. */
 const LONGEST_SETTLE_MS = 5 * 60_000;
 const SETTLES_IN_A_LIFE = 60;
 
-const DONE: Readonly<Record<Exclude<RotationStep["kind"], "wait">, string>> = {
-  create: "made a certificate authority and the webhook's certificate",
-  "add-authority": "made another certificate authority, which signs the webhook's next certificate",
-  renew: "renewed the webhook's certificate",
-  "drop-authorities": "removed the former certificate authority",
-};
-
-/** The content of the Secret. */
-interface Written {
-  readonly pair: TlsPair;
-  readonly trusted: readonly string[];
-  /** Key of the signing authority. */
-  readonly caKey: string | undefined;
+/** What the Secret holds. */
+interface State extends TlsPair {
+  readonly validTo: number;
+  /** When a third of its life is left, in milliseconds since 1970. */
+  readonly renewAt: number;
+  /** The certificates that clients should trust, PEM. */
+  readonly trusted: string;
 }
-
-type Data = Readonly<Record<string, string | undefined>>;
 
 const encoded = (text: string) => base64(utf8(text));
-/** The `caBundle`, and the Secret's `ca.crt`. */
-const bundleOf = (trusted: readonly string[]) => encoded(trusted.join(""));
 
 /** Reads the Secret's `data`. @throws if clients that use the DNS name would refuse its certificate */
-function decode(data: Data, name: string): RotationState {
+function decode(data: Readonly<Record<string, string | undefined>>, name: string): State {
   const text = (key: string) => textOf(fromBase64(data[key] ?? ""));
-  const trusted = splitCertificates(text("ca.crt"));
   const pair = { cert: text("tls.crt"), key: text("tls.key") };
-  return {
-    serving: readServingCertificate(pair, "tls", { name, authorities: trusted }),
-    trusted,
-    signer: readAuthority(text("ca.key"), trusted),
-  };
+  const certificate = readPair(pair, "tls");
+  if (!isFor(certificate, name)) throw new Error(`tls.crt is not valid for ${name}`);
+  const { validFrom, validTo } = certificate;
+  return { ...pair, validTo, renewAt: validTo - (validTo - validFrom) / 3, trusted: text("ca.crt") || pair.cert };
 }
 
-/** The Secret's `data`; null removes a member. */
-function encode({ pair, trusted, caKey }: Written): Record<string, string | null> {
-  return {
-    "tls.crt": encoded(pair.cert),
-    "tls.key": encoded(pair.key),
-    "ca.crt": bundleOf(trusted),
-    "ca.key": caKey === undefined ? null : encoded(caKey),
-  };
+/** The certificates of a text that can be read and have not expired, each once. */
+function valid(text: string, now: number): readonly string[] {
+  return [...new Set(splitCertificates(text))].filter((pem) => {
+    try {
+      return now < readCertificate(pem).validTo;
+    } catch {
+      return false;
+    }
+  });
 }
 
 /**
- * Makes and renews the webhook's certificate in a Secret, and keeps the `caBundle` of the webhook configuration up to
- * date. It runs in every replica: the first write wins, and the others follow the Secret.
+ * Makes and renews the webhook's self-signed certificate in a Secret, and keeps the `caBundle` of the webhook
+ * configuration up to date. The `caBundle` has a new certificate before a replica serves it, and the former one until
+ * that expires. It runs in every replica: the first write wins, and the others follow the Secret.
  */
 export class CertificateRotator {
   /** The name by which the API server calls the Service. */
@@ -101,9 +83,8 @@ export class CertificateRotator {
   private readonly caBundle: CaBundle;
   private failures = 0;
   private problem = "";
-  /** The last seen certificate and bundle, and since when. */
-  private settled = { what: "", since: 0 };
-  private trusted: readonly string[] = [];
+  /** The latest certificate that was published, and since when. */
+  private published = { cert: "", since: 0 };
 
   constructor(
     private readonly options: RotatorOptions,
@@ -149,25 +130,26 @@ export class CertificateRotator {
 
   /** Reads everything again and takes the next step. @returns milliseconds until the following step */
   private async reconcile(): Promise<number> {
-    const { client, clock, log, served } = this.deps;
-    const { namespace, secret, validMs } = this.options;
+    const { client, clock, served } = this.deps;
+    const { namespace, secret } = this.options;
+    const now = clock.date().getTime();
     const found = await client.find(resources.secrets, { namespace, name: secret });
     const state = this.read(found);
-    if (state !== undefined) {
-      served.serve(state.serving);
-      await this.publish(state);
+    if (state === undefined || state.renewAt <= now) {
+      await this.renew(found, state?.trusted ?? "");
+      return 0;
     }
-    const settledMs = clock.now() - this.settled.since;
-    const observed = { now: clock.date().getTime(), validMs, settledMs, settleMs: this.settleMs };
-    const step = planRotation(state, served.current, observed);
-    if (step.kind === "wait") return step.ms;
-    const data = encode(this.carryOut(step, state));
-    // If another replica was faster, its result counts.
-    if (await this.write(found, data)) log.info(DONE[step.kind]);
-    return 0;
+    const { cert, key, validTo, renewAt, trusted } = state;
+    await this.caBundle.ensure(encoded(trusted));
+    if (cert !== this.published.cert) this.published = { cert, since: clock.now() };
+    const hasServable = served.current !== undefined && now < served.current.validTo;
+    const settlesMs = hasServable ? this.published.since + this.settleMs - clock.now() : 0;
+    if (settlesMs > 0 && cert !== served.current?.cert) return settlesMs;
+    served.serve({ cert, key, validTo });
+    return renewAt - now;
   }
 
-  private read(found: SecretObject | undefined): RotationState | undefined {
+  private read(found: SecretObject | undefined): State | undefined {
     // The chart creates it empty.
     if (found?.data === undefined) return undefined;
     try {
@@ -179,56 +161,29 @@ export class CertificateRotator {
     }
   }
 
-  /** Makes clients trust the Secret's authorities, and notes since when. */
-  private async publish({ serving, trusted }: RotationState): Promise<void> {
-    const bundle = bundleOf(trusted);
-    const wasRight = await this.caBundle.ensure(bundle);
-    const what = serving.cert + bundle;
-    this.trusted = trusted;
-    if (!wasRight || this.settled.what !== what) this.settled = { what, since: this.deps.clock.now() };
-  }
-
-  /** The Secret's content after a step. */
-  private carryOut(step: Exclude<RotationStep, { kind: "wait" }>, state: RotationState | undefined): Written {
-    const now = this.deps.clock.date();
-    const { validMs } = this.options;
-    const names = [this.name, `${this.name}.cluster.local`];
-    const trusted = state?.trusted ?? this.trusted;
-    if (step.kind === "renew") {
-      return { pair: issueCertificate(names, step.signer, now, validMs), trusted, caKey: step.signer.key };
-    }
-    if (step.kind === "drop-authorities") {
-      const { serving, signer } = step;
-      return { pair: serving, trusted: [serving.ca], caKey: signer?.cert === serving.ca ? signer.key : undefined };
-    }
-    const authority = createAuthority(now, Math.max(AUTHORITY_VALID_MS, 2 * validMs));
-    if (step.kind === "create") {
-      const pair = issueCertificate(names, authority, now, validMs);
-      return { pair, trusted: [authority.cert], caKey: authority.key };
-    }
-    const all = new Set([...trusted, step.serving.ca, authority.cert]);
-    return { pair: step.serving, trusted: [...all], caKey: authority.key };
-  }
-
   /**
-   * Writes if the Secret has not changed since it was read. The chart creates it: permission to create this Secret
-   * would allow creating any, including a token of any service account in the namespace. @returns whether it was
-   * unchanged
+   * Writes another certificate if the Secret has not changed since it was read; else another replica was faster. The
+   * chart creates the Secret: permission to create this Secret would allow creating any, including a token of any service
+   * account in the namespace.
    */
-  private async write(before: SecretObject | undefined, data: Record<string, string | null>): Promise<boolean> {
-    const { client } = this.deps;
-    const { namespace, secret: name } = this.options;
+  private async renew(before: SecretObject | undefined, formerlyTrusted: string): Promise<void> {
+    const { client, clock, log } = this.deps;
+    const { namespace, secret: name, validMs } = this.options;
     if (before === undefined) {
       throw new Error(`Secret ${namespace}/${name} does not exist: install the chart again, which makes it empty`);
     }
+    const now = clock.date();
+    const { cert, key } = issueCertificate([this.name, `${this.name}.cluster.local`], now, validMs);
+    // If the Secret is lost, another replica serves a certificate that only the caBundle still has.
+    const trusted = [cert, ...valid(formerlyTrusted + (await this.caBundle.trusted()), now.getTime())];
+    const data = { "tls.crt": encoded(cert), "tls.key": encoded(key), "ca.crt": encoded(trusted.join("")) };
     const { resourceVersion, uid } = before.metadata ?? {};
     try {
       const body = { metadata: { resourceVersion, uid }, data };
       await client.patch(resources.secrets, { namespace, name }, { type: "merge", body });
-      return true;
+      log.info("made another certificate for the webhook");
     } catch (error) {
-      if (isConflict(error) || isNotFound(error)) return false;
-      throw error;
+      if (!isConflict(error) && !isNotFound(error)) throw error;
     }
   }
 }

@@ -2,6 +2,11 @@ import type { Log } from "../../../process/log";
 import type { Counter, Registry } from "../../../process/metrics";
 import type { TlsPair } from "./certificate";
 
+interface Served extends TlsPair {
+  /** In milliseconds since 1970. */
+  readonly validTo: number;
+}
+
 interface ServedCertificateDeps {
   readonly log: Log;
   readonly registry: Registry;
@@ -10,8 +15,8 @@ interface ServedCertificateDeps {
 }
 
 /** The served certificate of this process. */
-export class ServedCertificate<T extends TlsPair & { readonly validTo: number }> {
-  private served: T | undefined;
+export class ServedCertificate {
+  private served: Served | undefined;
   private readonly rotations: Counter;
 
   constructor(private readonly deps: ServedCertificateDeps) {
@@ -27,11 +32,11 @@ export class ServedCertificate<T extends TlsPair & { readonly validTo: number }>
     });
   }
 
-  get current(): T | undefined {
+  get current(): Served | undefined {
     return this.served;
   }
 
-  serve(pair: T): void {
+  serve(pair: Served): void {
     const before = this.served;
     this.served = pair;
     if (before?.cert === pair.cert && before.key === pair.key) return;

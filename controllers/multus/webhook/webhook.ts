@@ -3,7 +3,7 @@ import type { InformerDeps } from "../../../kubernetes/informer";
 import type { Store } from "../../../kubernetes/store";
 import type { NamespaceObject } from "../../../kubernetes/types";
 import type { Registry } from "../../../process/metrics";
-import type { ServingCertificate, TlsPair } from "../certificates/certificate";
+import type { TlsPair } from "../certificates/certificate";
 import { MountedCertificate } from "../certificates/mounted";
 import { CertificateRotator } from "../certificates/rotator";
 import { ServedCertificate } from "../certificates/served";
@@ -67,9 +67,9 @@ export class Webhook {
   private followCertificate(): Promise<void> {
     const { log, registry, settings } = this.deps;
     const { webhook, podNamespace } = settings;
-    const serving = { log, registry, use: (pair: TlsPair) => this.use(pair) };
+    const served = new ServedCertificate({ log, registry, use: (pair: TlsPair) => this.use(pair) });
+    const deps = { ...this.deps, served };
     if (webhook.certificates === "mounted") {
-      const deps = { ...this.deps, served: new ServedCertificate<TlsPair & { readonly validTo: number }>(serving) };
       return new MountedCertificate(webhook.certificateDir, deps).run();
     }
     const options = {
@@ -79,7 +79,6 @@ export class Webhook {
       configuration: webhook.configuration,
       validMs: webhook.certificateValidityMs,
     };
-    const deps = { ...this.deps, served: new ServedCertificate<ServingCertificate>(serving) };
     return new CertificateRotator(options, deps).run();
   }
 
