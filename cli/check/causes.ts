@@ -14,6 +14,7 @@ import {
   pathOf,
   statusesOf,
 } from "./objects";
+import { impossible } from "./platform";
 import { known, LINKERDS_PLUGIN, type Snapshot } from "./snapshot";
 
 /** One pod, and the data to judge it. */
@@ -284,6 +285,13 @@ const CAUSES: readonly ((situation: Situation) => Trouble | undefined)[] = [
     if (node === undefined || conditionOf(node, "Ready")?.status !== "Unknown") return undefined;
     const remedy = `see that the kubelet of ${node.metadata.name} runs and reaches the API server`;
     return { problem: notReady(node) ?? "", remedy, link: NOT_READY };
+  },
+  function impossibleNode(situation) {
+    const node = nodeOfPod(situation);
+    const problem = node && impossible(node);
+    if (problem === undefined) return undefined;
+    const remedy = `exclude node ${node?.metadata.name} by the chart's nodeAffinity, and keep meshed pods off it`;
+    return { problem, remedy, link: docs("cli.md#before-an-installation") };
   },
   function unscheduled({ pod, snapshot }) {
     const scheduled = conditionOf(pod, "PodScheduled");

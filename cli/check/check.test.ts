@@ -299,6 +299,18 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ],
   ],
   [
+    "a virtual node, on which no pod starts",
+    {
+      ...onTwo({ conditions: unready }),
+      nodes: {
+        value: [node("one"), node("two", { metadata: { name: "two", labels: { type: "kwok" } } })],
+      },
+    },
+    [
+      "error: pod linkerd-cni-two is not ready: no pod of the installer starts on a virtual node (type=kwok), and a rollout waits for it",
+    ],
+  ],
+  [
     "linkerd's image under another name",
     {
       ...onTwo({

@@ -69,6 +69,14 @@ test.each([
   expect(out).toContain(`pod linkerd-cni-a is not ready: it says: ${told}\n`);
 });
 
+test("linkerd's image under a mirror's name is recognized by what its plugin prints", async () => {
+  const printed = ["{", '    "code": 4,', '    "msg": "required env variables [CNI_COMMAND] missing"', "}"];
+  const state = { waiting: { reason: "CrashLoopBackOff", message: "back-off 10s restarting failed container" } };
+  const kubectl = withLog(printed, { containerStatuses: [{ name: "install-cni", image: "mirror/cni:1", state }] });
+  const { out } = await runIn({ programs: { kubectl } }, ["check"]);
+  expect(out).toContain("image mirror/cni:1 is not this project's");
+});
+
 test("how a ready installer has chained the pods is read from its log", async () => {
   const lines = [
     `linkerd-cni: info: /n/10-k.conflist ends in our stanza: ${CHAINED_NOTE} (edit: the node's runtime is not known yet)`,
