@@ -259,7 +259,7 @@ export class Service {
     try {
       if (await this.hasOtherToken()) this.scheduler.wake();
       else this.followPlugin();
-      if (performance.now() - this.learnedAt >= ASK_AGAIN_MS && (await this.learn())) this.scheduler.wake();
+      if (await this.learnAgain()) this.scheduler.wake();
       await Promise.all([this.liftTaint(), this.podEvents?.publish()]);
     } catch (error) {
       this.deps.log.warn(reasonOf(error));
@@ -280,6 +280,15 @@ export class Service {
   private async liftTaint(): Promise<void> {
     if (this.taint?.isDue !== true) return;
     if ((await this.ready()).status === 200) await this.taint.lift();
+  }
+
+  /**
+   * A runtime that is replaced by one that reads no drop-ins starts pods without a redirect until this notices. Returns
+   * whether the answers change the node.
+   */
+  private async learnAgain(): Promise<boolean> {
+    if (performance.now() - this.learnedAt >= ASK_AGAIN_MS) return this.learn();
+    return this.scheduler.status.choice?.way === "dropin" && this.learnRuntime();
   }
 
   /** Asks the API server for what is still unknown. Returns whether the answers change the node. */

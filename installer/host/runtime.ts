@@ -4,7 +4,7 @@ const DEADLINE_MS = 3_000;
 
 /**
  * The node's container runtime as the kubelet reports it, `containerd://1.7.13`; undefined if it is not known. The API
- * server may answer from memory: each node asks every minute, and a change that it has not seen yet is seen then.
+ * server may answer from memory: nodes ask every few seconds, and a change that it has not seen yet is seen then.
  */
 export async function askForRuntime(connect: () => Transport, node: string): Promise<string | undefined> {
   try {

@@ -383,6 +383,7 @@ const [OLD, NEW] = ["containerd 1.6", "containerd 2.2"] as const;
 describe(`a node whose ${OLD} becomes ${NEW}`, () => {
   suite("under the same installer", runtimeMissing(OLD) ?? runtimeMissing(NEW), () => {
     let node: RuntimeNode;
+    let before: Record<string, string>;
 
     beforeAll(async () => {
       await buildPrograms();
@@ -391,7 +392,8 @@ describe(`a node whose ${OLD} becomes ${NEW}`, () => {
     afterAll(() => node?.close());
 
     test("goes from an edit to a drop-in while pods start, all with their redirect, and gets its list back", async () => {
-      const [text, before] = [node.directories.read(CONFIGURATION), await snapshot(node.directories.netDir)];
+      const text = node.directories.read(CONFIGURATION);
+      before = await snapshot(node.directories.netDir);
       const isEdited = () => node.directories.read(CONFIGURATION) !== text;
       const hasDropin = () => existsSync(join(node.directories.netDir, NETWORK, "99-linkerd-cni.conf"));
       await node.install({ CHAINING: "auto" });
@@ -406,6 +408,14 @@ describe(`a node whose ${OLD} becomes ${NEW}`, () => {
       expect(redirected).not.toContain(false);
       expect([await node.isRedirected(lives), await isRedirected(node, MESHED)]).toEqual([true, true]);
       await node.remove(lives);
+    });
+
+    test("goes back to an edit within seconds after the Node names the former runtime, which reads no drop-ins", async () => {
+      await node.replaceRuntime(OLD);
+      const since = performance.now();
+      await until("an edit", () => node.directories.read(CONFIGURATION).includes("linkerd-cni"), 70);
+      expect(performance.now() - since).toBeLessThan(15_000);
+      expect(await isRedirected(node, MESHED)).toBe(true);
       await node.uninstall();
       expect(differences(before, await snapshot(node.directories.netDir))).toEqual([]);
     });
