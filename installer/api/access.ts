@@ -23,10 +23,10 @@ export const isAccepted = (status: number) => status < 500 && status !== UNAUTHO
 
 const REMEMBERED_MS = 30_000;
 /**
- * An unanswered check is repeated soon, since an installer may wait for it, and then less often: a thousand nodes that
- * ask every five seconds keep a slow API server slow.
+ * A check that is refused or not answered is repeated soon, since a node may not be chained until then, and later less
+ * often: a thousand nodes that ask every five seconds keep a slow API server slow.
  */
-const UNANSWERED: BackoffPolicy = { firstMs: 5_000, longestMs: REMEMBERED_MS };
+const FAILED: BackoffPolicy = { firstMs: 5_000, longestMs: REMEMBERED_MS };
 const DEADLINE_MS = 2_500;
 
 interface AccessCheckDeps {
@@ -49,10 +49,10 @@ export class AccessCheck {
   /** The last accepted tokens: the plugin's and the installer's. */
   private accepted: readonly string[] = [];
 
-  private readonly unanswered: Backoff;
+  private readonly failed: Backoff;
 
   constructor(private readonly deps: AccessCheckDeps) {
-    this.unanswered = new Backoff(UNANSWERED, deps.clock.random);
+    this.failed = new Backoff(FAILED, deps.clock.random);
   }
 
   check(access: Access): Promise<Verdict> {
@@ -64,8 +64,8 @@ export class AccessCheck {
     this.remembered.set(access.token, asked);
     void asked.verdict.then(({ kind }) => {
       asked.kind = kind;
-      if (kind === "unknown") asked.until = now() + this.unanswered.next();
-      else this.unanswered.reset();
+      if (kind === "accepted") this.failed.reset();
+      else asked.until = now() + this.failed.next();
     });
     return asked.verdict;
   }

@@ -1,0 +1,170 @@
+/** The node's container runtime: what it reads of the configuration directory and when, and the pods that it starts. */
+import type { Clock, Random } from "./clock";
+import { type Event, type Files, type Inode, jsonOf } from "./files";
+
+export interface Reader {
+  /** As the Node's status names it. */
+  readonly version: string;
+  /** Changes of the configuration directory after which it reads again. */
+  readonly rereads: readonly Event[];
+  readonly readsDropins: boolean;
+  /** Uses the next file if one cannot be loaded, or a plugin of it is missing. */
+  readonly skipsBroken: boolean;
+}
+
+export const READERS = {
+  "containerd 1.6": {
+    version: "containerd://1.6.36",
+    rereads: ["write", "moved from", "remove"],
+    readsDropins: false,
+    skipsBroken: false,
+  },
+  "containerd 2.1": {
+    version: "containerd://2.1.4",
+    rereads: ["write", "moved from", "remove"],
+    readsDropins: true,
+    skipsBroken: false,
+  },
+  "CRI-O 1.34": {
+    version: "cri-o://1.34.0",
+    rereads: ["write", "moved from", "create", "moved to"],
+    readsDropins: true,
+    skipsBroken: true,
+  },
+} as const satisfies Readonly<Record<string, Reader>>;
+export type ReaderName = keyof typeof READERS;
+
+/** The plugins of a chain; undefined if no configuration is loaded. */
+export type Chain = readonly string[] | undefined;
+
+export const NET_DIR = "/etc/cni/net.d";
+export const BIN_DIR = "/opt/cni/bin";
+export const OURS = "linkerd-cni";
+
+/** Milliseconds from a change until it is read. */
+const READ_MS = { least: 1, spread: 40 };
+/** Milliseconds that a restart takes. */
+const RESTART_MS = 500;
+
+interface Plugin {
+  readonly type?: unknown;
+}
+
+interface Configuration extends Plugin {
+  readonly name?: unknown;
+  readonly plugins?: readonly Plugin[];
+}
+
+function configuration(files: Files, path: string): Configuration {
+  const { kind, bytes } = files.inodeIfAny(path) ?? { kind: "none", bytes: undefined };
+  return kind === "file" && bytes !== undefined ? ((jsonOf(bytes) ?? {}) as Configuration) : {};
+}
+
+/** The plugins of a file that runtimes read; undefined if it cannot be loaded. @param opened called with a folder read */
+export function pluginsOf(files: Files, name: string, readsDropins: boolean, opened?: (folder: Inode) => void): Chain {
+  const config = configuration(files, `${NET_DIR}/${name}`);
+  const listed = name.endsWith(".conflist") ? config.plugins : [config];
+  const types = (listed ?? []).map(({ type }) => type);
+  if (types.length === 0 || !types.every((type) => typeof type === "string")) return undefined;
+  if (!name.endsWith(".conflist") || !readsDropins) return types;
+  const folder = `${NET_DIR}/${config.name}`;
+  if (files.inodeIfAny(folder)?.kind !== "directory") return types;
+  const dropins = files.names(folder).filter((each) => each.endsWith(".conf"));
+  opened?.(files.inode(folder));
+  const added = dropins.map((each) => configuration(files, `${folder}/${each}`).type);
+  return added.every((type) => typeof type === "string") ? [...types, ...added] : undefined;
+}
+
+export const configsIn = (files: Files): readonly string[] =>
+  files.has(NET_DIR) ? files.names(NET_DIR).filter((name) => /\.(conf|conflist|json)$/.test(name)) : [];
+
+export class Runtime {
+  name: ReaderName = "containerd 1.6";
+  private loaded: Chain;
+  private watched: Inode | undefined;
+  private isReading = false;
+  private isDown = false;
+  private known: { readonly version: number; readonly name: ReaderName; readonly chain: Chain } | undefined;
+
+  constructor(
+    private readonly deps: {
+      readonly files: Files;
+      readonly clock: Clock;
+      readonly random: Random;
+      /** Whether an executable of the plugin directory runs. */
+      readonly runs: (name: string) => boolean;
+    },
+  ) {}
+
+  get reader(): Reader {
+    return READERS[this.name];
+  }
+
+  /** Whether it has read what there is. */
+  get isCurrent(): boolean {
+    return !this.isDown && !this.isReading;
+  }
+
+  /** Starts, perhaps as another version. */
+  restart(name: ReaderName = this.name): void {
+    this.name = name;
+    this.isDown = true;
+    this.deps.clock.set(() => {
+      this.isDown = false;
+      this.read();
+    }, RESTART_MS);
+  }
+
+  /** The plugins called for a pod that starts now, or undefined if it does not start. */
+  startPod(): Chain {
+    if (this.isDown || this.loaded === undefined) return undefined;
+    return this.loaded.every((type) => this.deps.runs(type)) ? this.loaded : undefined;
+  }
+
+  /** The plugins that the configuration in force holds, whether it has been read or not. */
+  inForce(): Chain {
+    const { version } = this.deps.files.disk;
+    if (this.known?.version !== version || this.known.name !== this.name) {
+      this.known = { version, name: this.name, chain: this.load() };
+    }
+    return this.known.chain;
+  }
+
+  private read(): void {
+    this.watch();
+    this.loaded = this.load(({ openings }) => {
+      for (const opened of openings) opened();
+    });
+  }
+
+  private load(opened?: (folder: Inode) => void): Chain {
+    const { files, runs } = this.deps;
+    for (const name of configsIn(files)) {
+      const plugins = pluginsOf(files, name, this.reader.readsDropins, opened);
+      if (!this.reader.skipsBroken) return plugins;
+      if (plugins?.every(runs)) return plugins;
+    }
+    return undefined;
+  }
+
+  private watch(): void {
+    const directory = this.deps.files.inode(NET_DIR);
+    if (this.watched === directory) return;
+    this.watched?.watches.delete(this.changed);
+    this.watched = directory;
+    directory.watches.add(this.changed);
+  }
+
+  private readonly changed = (event: Event): void => {
+    if (this.isDown || this.isReading || !this.reader.rereads.includes(event)) return;
+    this.isReading = true;
+    const { clock, random } = this.deps;
+    clock.set(
+      () => {
+        this.isReading = false;
+        if (!this.isDown) this.read();
+      },
+      READ_MS.least + random() * READ_MS.spread,
+    );
+  };
+}
