@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Progress, type Step } from "../build/progress";
+import { NodePath } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { ApiServer } from "./api-server";
 import { CniRunner, loadNetwork } from "./cni-runner";
@@ -64,7 +65,7 @@ async function runPods(handover: Handover, scenery: Scenery): Promise<Partial<Re
   await sandbox.listen(undefined, scene.outsideListeners);
   for (const pod of pods) await progress.step(`start pod ${pod.name}`, () => demonstration.startPod(pod));
   const probes = await progress.step("send traffic", () => demonstration.probe(proxyUid));
-  await progress.step("check: the kernel's rules are those that should be", () => demonstration.check());
+  await progress.step("check: the kernel's rules match", () => demonstration.check());
   const rules = await demonstration.rules(scene.meshed.name);
   const typicalAdds = await progress.step("measure calls of the plugin", async () => ({
     meshed: await demonstration.typicalAdd(scene.meshed),
@@ -85,7 +86,9 @@ async function demonstrate(handover: Handover, directory: string, progress: Prog
   const ipv6 = sandbox?.families.includes(6) ?? false;
   const api = await ApiServer.start(scene.apiObjects(pods), "demo-token");
   try {
-    const node = new DemoNode(join(directory, "node"), handover.executable);
+    // Without a sandbox, /run is that of the machine.
+    const runDir = sandbox === undefined ? directory : NodePath.runDir;
+    const node = new DemoNode(join(directory, "node"), handover.executable, runDir);
     await node.create(
       referencePlugins === undefined
         ? demoPrimary(handover.primaryPlugin, ipv6)

@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { Command } from "commander";
 import { bundle } from "../build/bundle";
@@ -31,16 +32,23 @@ const USERS: readonly (readonly string[])[] =
         ["--user", "--map-root-user"],
       ];
 
+/** Programs that a sandbox needs, and the package that has each. */
+const PROGRAMS = { unshare: "util-linux", nsenter: "util-linux", ip: "iproute2" };
+
+const isOnPath = (program: string) =>
+  (process.env["PATH"] ?? "").split(delimiter).some((directory) => existsSync(join(directory, program)));
+
 /** How to run a program in a sandbox on this machine, or why that is impossible. */
 async function findSandbox(): Promise<{ readonly command: readonly string[] } | { readonly obstacle: string }> {
+  const absent = Object.entries(PROGRAMS).find(([program]) => !isOnPath(program));
+  if (absent !== undefined) return { obstacle: `${absent[0]} is not installed: install ${absent[1]}` };
   let obstacle = "";
   for (const users of USERS) {
     try {
       await run("unshare", [...users, ...NAMESPACES, "ip", "link", "set", "lo", "up"]);
       return { command: ["unshare", ...users, ...NAMESPACES] };
     } catch (error) {
-      const { code, stderr = "" } = error as NodeJS.ErrnoException & { readonly stderr?: string };
-      obstacle = code === "ENOENT" ? "unshare (util-linux) is not installed" : stderr.trim();
+      obstacle = (error as { readonly stderr?: string }).stderr?.trim() ?? reasonOf(error);
     }
   }
   return { obstacle };

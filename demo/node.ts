@@ -19,6 +19,8 @@ export class DemoNode {
   constructor(
     readonly directory: string,
     private readonly executable: string,
+    /** The directory that the installer shares with the plugin. */
+    private readonly runDir: string,
   ) {
     this.netDir = join(directory, "etc/cni/net.d");
     this.binDir = join(directory, "opt/cni/bin");
@@ -55,6 +57,7 @@ export class DemoNode {
         KUBERNETES_SERVICE_HOST: "127.0.0.1",
         KUBERNETES_SERVICE_PORT: String(api.port),
         SERVICE_ACCOUNT_DIR: this.accountDir,
+        PLUGIN_LOG: join(this.runDir, "plugin.log"),
         // Without a DaemonSet, a stop is an uninstall.
         UNINSTALL_ON_STOP: "always",
         HEALTH_PORT: "0",

@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { promisify } from "node:util";
+import { NodePath } from "../cni/contract";
 import { type Family, type Listeners, OUTSIDE, type Probe } from "./scene";
 
 const run = promisify(execFile);
@@ -23,6 +24,7 @@ export class Sandbox {
   static async create(podProcess: string): Promise<Sandbox> {
     await ip("link", "set", "lo", "up");
     await run("mount", ["-t", "tmpfs", "tmpfs", "/run"]);
+    await mkdir(NodePath.runDir);
     await writeFile("/proc/sys/net/ipv4/ip_forward", "1");
     await ip("address", "add", `${OUTSIDE[4]}/32`, "dev", "lo");
     const families: Family[] = [4];

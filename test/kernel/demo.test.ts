@@ -99,7 +99,7 @@ suite("npm start as root", missing({ root: true, programs: ["unshare", "nsenter"
           adds: [],
           probes: [],
           differences: [],
-          notShown: ["pods and their traffic: unshare (util-linux) is not installed"],
+          notShown: ["pods and their traffic: unshare is not installed: install util-linux"],
         });
       } finally {
         await rm(directory, { recursive: true });

@@ -1,7 +1,8 @@
 /** Pod sandboxes for tests: separate network namespaces, as root or, in a user namespace, as any user. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
-import { readlinkSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { which } from "./requirements";
 
 const isRoot = process.getuid?.() === 0;
 const HOLD = ["sleep", "3600"];
@@ -40,23 +41,27 @@ export function withRunDir(directory?: string): readonly string[] {
   return ["unshare", "--mount", "sh", "-c", script];
 }
 
-/** Place for pods' namespaces: the machine itself for root, else a user namespace that a process keeps. */
+/**
+ * Place for pods' namespaces: a mount namespace with an empty /run, so that the plugin does not find the machine's
+ * /run/linkerd-cni; it is in a user namespace unless root runs the test.
+ */
 export class Node {
   private readonly holders: ChildProcess[] = [];
   private prefix: readonly string[] = [];
 
   static async open(): Promise<Node> {
     const node = new Node();
-    if (!isRoot) {
-      const pid = await node.hold(["unshare", "-r", ...HOLD], "user");
-      node.prefix = ["nsenter", "-t", `${pid}`, "-U", "--preserve-credentials"];
-    }
+    const script = `mount -t tmpfs none /run && exec ${HOLD.join(" ")}`;
+    const pid = await node.hold(["unshare", "--mount", ...(isRoot ? [] : ["-r"]), "sh", "-c", script]);
+    // The full path: a program's PATH may lack it.
+    const enter = which("nsenter") ?? "nsenter";
+    node.prefix = [enter, "-t", `${pid}`, "--mount", ...(isRoot ? [] : ["-U", "--preserve-credentials"])];
     return node;
   }
 
   /** A new network namespace; gives its path. */
   async pod(): Promise<string> {
-    const pid = await this.hold([...this.prefix, "unshare", "-n", ...HOLD], "net");
+    const pid = await this.hold([...this.prefix, "unshare", "-n", ...HOLD]);
     const path = `/proc/${pid}/ns/net`;
     this.within(path, "ip", ["link", "set", "lo", "up"]);
     return path;
@@ -64,8 +69,8 @@ export class Node {
 
   /** Starts a program as {@link run} does; the caller writes its input. */
   start(command: string, args: readonly string[], { env = {}, cwd = "/" }: RunOptions = {}) {
-    const [program = command, ...rest] = [...this.prefix, command, ...args];
-    return spawn(program, rest, { env, cwd });
+    const [program = command, ...rest] = [...this.prefix, `--wd=${cwd}`, command, ...args];
+    return spawn(program, rest, { env });
   }
 
   /** Runs a program on the node; its environment holds only the given variables. */
@@ -101,21 +106,20 @@ export class Node {
   }
 
   /** Starts a process that holds a namespace, and waits until the process is in it. */
-  private async hold([command = "", ...args]: readonly string[], kind: "net" | "user"): Promise<number> {
+  private async hold([command = "", ...args]: readonly string[]): Promise<number> {
     const holder = spawn(command, args, { stdio: "ignore" });
     this.holders.push(holder);
-    const own = readlinkSync(`/proc/self/ns/${kind}`);
-    for (let tries = 0; tries < 500; tries++) {
+    for (let tries = 0; tries < 5_000 && holder.exitCode === null; tries++) {
       await sleep(2);
-      if (holder.pid !== undefined && namespaceOf(holder.pid, kind) !== own) return holder.pid;
+      if (holder.pid !== undefined && programOf(holder.pid) === HOLD[0]) return holder.pid;
     }
-    throw new Error(`${command} ${args.join(" ")} made no ${kind} namespace`);
+    throw new Error(`${command} ${args.join(" ")} made no namespace`);
   }
 }
 
-function namespaceOf(pid: number, kind: string): string | undefined {
+function programOf(pid: number): string | undefined {
   try {
-    return readlinkSync(`/proc/${pid}/ns/${kind}`);
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
   } catch {
     return undefined;
   }
