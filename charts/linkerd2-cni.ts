@@ -43,15 +43,6 @@ If you set \`platform\`, the chart uses these values as defaults:
 ${platformsTable()}
 `;
 
-/** A line for each given value that is ignored. */
-const ignoredNotes = Object.entries(FORMER_VALUES).map(
-  ([name, why]) => `{{- if hasKey .Values "${name}" }}
-
-NOTE: the value ${name} is ignored: ${why}.
-{{- end }}
-`,
-);
-
 const notes = `The CNI plugin is being installed on every node:
 
   kubectl -n {{ .Release.Namespace }} rollout status daemonset/linkerd-cni
@@ -63,7 +54,7 @@ Label its namespace, for Pod Security and so that Linkerd's webhooks do not dela
   ${labelNamespace("{{ .Release.Namespace }}", NAMESPACE_LABELS)}
 
 Install Linkerd with \`linkerd install --linkerd-cni-enabled\`. Pods that are already meshed keep their redirect until they are replaced.
-${ignoredNotes.join("")}{{- if eq (toString (.Values.repairController).deleteUnvalidated) "true" }}
+{{- if eq (toString (.Values.repairController).deleteUnvalidated) "true" }}
 
 NOTE: the value repairController.deleteUnvalidated is ignored: pods without a validator are reported, not evicted.
 {{- end }}

@@ -61,17 +61,19 @@ function open(schema: Schema, path: string): readonly string[] {
 }
 
 /**
- * The API server checks containers, affinities and selectors; labels and annotations may have any name; `global`
- * belongs to Helm.
+ * The API server checks containers, affinities and selectors; labels and annotations may have any name; charts share
+ * values at the root.
  */
 const opened: Readonly<Record<Name, readonly string[]>> = {
   "linkerd2-cni": [
-    ".global",
+    "",
     ".networkPolicy.from[].namespaceSelector",
     ".networkPolicy.from[].podSelector",
     ".podMonitor.labels",
     ".prometheusRule.labels",
     ".grafanaDashboard.labels",
+    ".nodeSelector",
+    ".affinity",
     ".extraInitContainers[]",
     ".extraEnv[].valueFrom",
     ".extraObjects[]",
@@ -81,7 +83,7 @@ const opened: Readonly<Record<Name, readonly string[]>> = {
     ".commonLabels",
   ],
   "linkerd-multus": [
-    ".global",
+    "",
     ".webhook.namespaceSelector.matchLabels",
     ".webhook.objectSelector.matchLabels",
     ".nodeSelector",

@@ -57,7 +57,7 @@ const flags: readonly (readonly [string, LinkerdCniProps])[] = [
   ["--proxy-uid 5 -f - --set proxyGID=6", { proxyUID: 8, proxyGID: 6 }],
   ["--set nodeAffinity=null --ignore-cluster", {}],
   ["--set podLabels.a=null,podLabels.b=x", { podLabels: { b: "x" } }],
-  ["--set tolerations=null,resources=null,logLevel=null", { tolerations: [] }],
+  ["--set tolerations=null,resources=null,logLevel=null", {}],
   ["--set updateStrategy.rollingUpdate=null,updateStrategy.type=OnDelete", { updateStrategy: { type: "OnDelete" } }],
   ["-f dates.yaml", { podLabels: { since: "2026-01-02" } }],
 ];

@@ -1,8 +1,8 @@
 import type { k8s } from "cdk8s-plus-27";
-import { Annotation, ConfigMapKey, InstallerVariable, Label, LinkerdContainer, PodVariable } from "../cni/contract";
+import { Annotation, ConfigMapKey, InstallerVariable, LinkerdContainer, PodVariable } from "../cni/contract";
 import { eq, type Input, present, type Refs, type Templated, when } from "../helm/index";
 import { fromField, imageOf, programCommand, resourcesOf } from "./container";
-import { configured } from "./pod";
+import { configured, nodesOf } from "./pod";
 import type { Values } from "./props";
 
 /**
@@ -28,9 +28,7 @@ export function testPodSpec(
     // Only for its image pull secrets and the platform's security policies.
     serviceAccountName,
     automountServiceAccountToken: false,
-    nodeSelector: { [Label.os]: "linux" },
-    // Nodes with the plugin.
-    affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
+    ...nodesOf(values),
     tolerations: present(values.helmTest.tolerations) as Templated<k8s.PodSpec["tolerations"]>,
     securityContext,
     containers: [

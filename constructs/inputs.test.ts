@@ -100,12 +100,12 @@ test("numbers and booleans may come as text", () => {
   expect(make({ image: { version: 1.7 } }).values.image.version).toBe("1.7");
 });
 
-test("null removes a value: its default applies, and a list is empty", () => {
+test("null removes a value: its default applies", () => {
   const gone = { resources: null, tolerations: null, podLabels: null, logLevel: null, nodeAffinity: null };
   const parts = { updateStrategy: { type: "OnDelete", rollingUpdate: null }, image: { version: null } };
   const { values } = make({ ...gone, ...parts });
-  const { resources, podLabels, logLevel, image } = make({}).values;
-  expect(values).toMatchObject({ resources, tolerations: [], podLabels, logLevel, image });
+  const { resources, tolerations, podLabels, logLevel, image } = make({}).values;
+  expect(values).toMatchObject({ resources, tolerations, podLabels, logLevel, image });
   expect(values.updateStrategy).toMatchObject({ type: "OnDelete" });
   expect(values.nodeAffinity).toBeUndefined();
 });

@@ -181,13 +181,13 @@ export class LinkerdCni extends Installation<Values> {
   }
 
   /**
-   * Adds the pod of `helm test`, for Helm charts: it fails if the plugin does not redirect it. With `chained` false the
-   * chart has no such pod, because the plugin is not called for pods in this namespace.
+   * Adds the pod of `helm test`, for Helm charts: it fails if the plugin does not redirect it. There is no such pod with
+   * `helmTest.enabled` false, nor with `chained` false, because the plugin is not called for pods in this namespace.
    */
   addHelmTest(): ApiObject {
     const name = `${NAME}-test`;
     return this.add<k8s.KubePodProps>("helm-test", k8s.KubePod.GVK, {
-      when: this.values.chained,
+      when: and(this.values.chained, this.values.helmTest.enabled),
       metadata: {
         ...this.metadata({ [Label.app]: name }),
         name,

@@ -31,6 +31,7 @@ import {
   type Parts,
   present,
   type Refs,
+  spread,
   type Templated,
   text,
   when,
@@ -268,6 +269,12 @@ const shareOf = (value: Input<string>) => when(matches(value, "%"), value, int(v
 
 const NONE = "^0%?$";
 
+const SOME = "^0*[1-9][0-9]*%?$";
+
+const BOTH =
+  "updateStrategy.rollingUpdate: maxSurge and maxUnavailable are both set, and Kubernetes allows only one of them: set the " +
+  "other to 0, or leave it out";
+
 const NEITHER =
   "updateStrategy.rollingUpdate: maxSurge and maxUnavailable are both 0, so that no pod could be replaced: set one of " +
   "them to 1, or leave one out";
@@ -307,18 +314,28 @@ export function updateStrategy(values: Refs<Values>) {
       maxUnavailable: assert(
         not(and(matches(maxSurge, NONE), matches(maxUnavailable, NONE))),
         NEITHER,
-        when(isUnavailabilityTold, shareOf(maxUnavailable), when(replacesFirst, 1, 0)) as Input<number>,
+        assert(
+          not(and(matches(maxSurge, SOME), matches(maxUnavailable, SOME))),
+          BOTH,
+          when(isUnavailabilityTold, shareOf(maxUnavailable), when(replacesFirst, 1, 0)) as Input<number>,
+        ),
       ),
     }),
   } as Templated<k8s.DaemonSetUpdateStrategy>;
 }
 
+/** The nodes that have the plugin. */
+export const nodesOf = ({ nodeSelector, nodeAffinity, affinity }: Refs<Values>) =>
+  ({
+    nodeSelector: { ...spread(nodeSelector), [Label.os]: "linux" },
+    affinity: when(nodeAffinity, { ...spread(affinity), nodeAffinity }, present(affinity)),
+  }) as Templated<Pick<k8s.PodSpec, "nodeSelector" | "affinity">>;
+
 /** Scheduling and identity of pods, the same for the installer and the NRI plugin. */
 export const placementOf = (values: Refs<Values>, features: readonly Feature[]) =>
   ({
     terminationGracePeriodSeconds: values.terminationGracePeriodSeconds,
-    nodeSelector: { [Label.os]: "linux" },
-    affinity: when(values.nodeAffinity, { nodeAffinity: values.nodeAffinity }),
+    ...nodesOf(values),
     tolerations: features.reduce<Tolerations>(
       (given, feature) => feature.tolerations(given),
       present(values.tolerations),
@@ -328,7 +345,7 @@ export const placementOf = (values: Refs<Values>, features: readonly Feature[]) 
 
 /** A pod spec in which the lists that users extend exist. */
 export type PodParts = Omit<Part<k8s.PodSpec>, "containers" | "volumes"> & {
-  readonly containers: readonly [Part<k8s.Container>, ...Parts<k8s.Container>];
+  readonly containers: Parts<k8s.Container>;
   readonly volumes: Parts<k8s.Volume>;
 };
 

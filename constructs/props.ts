@@ -77,6 +77,7 @@ export interface Values {
     }[];
   };
   readonly helmTest: {
+    readonly enabled: boolean;
     readonly tolerations: readonly {
       readonly key?: string | undefined;
       readonly operator?: "Exists" | "Equal" | undefined;
@@ -113,6 +114,7 @@ export interface Values {
     readonly effect?: "NoSchedule" | "PreferNoSchedule" | "NoExecute" | undefined;
     readonly tolerationSeconds?: number | undefined;
   }[];
+  readonly nodeSelector: Readonly<Record<string, string>>;
   readonly nodeAffinity?:
     | {
         readonly requiredDuringSchedulingIgnoredDuringExecution?:
@@ -158,6 +160,7 @@ export interface Values {
           | undefined;
       }
     | undefined;
+  readonly affinity: Readonly<Record<string, unknown>>;
   readonly image: {
     readonly name: string;
     readonly version: string;
@@ -303,6 +306,8 @@ export interface NetworkPolicyProps {
 
 /** The values in the group `helmTest`. */
 export interface HelmTestProps {
+  /** Render the pod of `helm test`; set false where something else than Helm applies the manifests. @default true */
+  readonly enabled?: Input<Values["helmTest"]["enabled"]> | undefined;
   /**
    * Tolerations of the pod that `helm test` creates; it finds out whether the plugin redirects pods.
    * @default [{"key":"node-role.kubernetes.io/control-plane","operator":"Exists"}]
@@ -650,8 +655,12 @@ export interface ValuesProps {
    * @default [{"operator":"Exists"}]
    */
   readonly tolerations?: Input<Values["tolerations"]> | undefined;
-  /** Node affinity of the pods. @default none */
+  /** Labels of the nodes that the pods may run on, besides kubernetes.io/os: linux. @default {} */
+  readonly nodeSelector?: Input<Values["nodeSelector"]> | undefined;
+  /** Node affinity of the pods; replaces that in `affinity`. @default none */
   readonly nodeAffinity?: Input<NonNullable<Values["nodeAffinity"]>> | undefined;
+  /** Affinity of the pods. @default {} */
+  readonly affinity?: Input<Values["affinity"]> | undefined;
   readonly image?: ImageProps | undefined;
   /** Names of secrets to pull the image with. @default [] */
   readonly imagePullSecrets?: Input<Values["imagePullSecrets"]> | undefined;

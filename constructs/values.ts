@@ -156,6 +156,9 @@ const nri = group({
 });
 
 const helmTest = group({
+  enabled: flag().default(true).meta({
+    description: "Render the pod of `helm test`; set false where something else than Helm applies the manifests",
+  }),
   tolerations: z
     .array(toleration)
     .default([{ key: "node-role.kubernetes.io/control-plane", operator: "Exists" }])
@@ -401,7 +404,11 @@ export const values = z.strictObject({
     .array(toleration)
     .default([{ operator: "Exists" }])
     .meta({ description: "Tolerations of the pods; the plugin is needed on every node that runs meshed pods" }),
-  nodeAffinity: nodeAffinity.optional().meta({ description: "Node affinity of the pods" }),
+  nodeSelector: labels()
+    .default({})
+    .meta({ description: "Labels of the nodes that the pods may run on, besides kubernetes.io/os: linux" }),
+  nodeAffinity: nodeAffinity.optional().meta({ description: "Node affinity of the pods; replaces that in `affinity`" }),
+  affinity: z.record(z.string(), z.unknown()).default({}).meta({ description: "Affinity of the pods" }),
   image: image(),
   imagePullSecrets: imagePullSecrets(),
   extraInitContainers: z

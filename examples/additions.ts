@@ -1,5 +1,5 @@
 import { App, Chart } from "cdk8s";
-import { LinkerdCni, type PodParts } from "linkerd-cni-cdk8s";
+import { LinkerdCni } from "linkerd-cni-cdk8s";
 
 const app = new App();
 const chart = new Chart(app, "linkerd-cni", { namespace: "linkerd-cni" });
@@ -19,12 +19,12 @@ cni.addRule({ apiGroups: [""], resources: ["events"], verbs: ["list"] });
 // Resources are members: here an annotation of the DaemonSet.
 cni.daemonSet.metadata.addAnnotation("example.com/owner", "platform");
 
-/** In a subclass the same parts are fields, which can be spread and indexed. */
+/** In a subclass the same parts are fields, which can be spread. */
 class StrictCni extends LinkerdCni {
-  protected override podSpec(): PodParts {
+  protected override podSpec() {
     const spec = super.podSpec();
-    const [installer, ...others] = spec.containers;
-    return { ...spec, dnsPolicy: "Default", containers: [{ ...installer, imagePullPolicy: "Always" }, ...others] };
+    const debug = { name: "debug", image: "ghcr.io/example/debug:1" };
+    return { ...spec, dnsPolicy: "Default", containers: [...spec.containers, debug] };
   }
 
   protected override clusterRoleRules() {

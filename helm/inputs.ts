@@ -22,7 +22,7 @@ function within(schema: z.ZodType | undefined, key: string): z.ZodType | undefin
 
 /**
  * Given values without nulls, as Helm removes them: a null value counts as not given and has its default, but a null
- * list or map is empty.
+ * map is empty.
  */
 export function withoutNulls(given: unknown, schema?: Schema<unknown>): unknown {
   return nullsTaken(given, schema as z.ZodType | undefined);
@@ -40,12 +40,10 @@ function nullsTaken(given: unknown, schema: z.ZodType | undefined): unknown {
 }
 
 /**
- * The replacement of a null value: a list or map becomes empty, a group contains its empty lists and maps, everything
- * else is removed.
+ * The replacement of a null value: a map becomes empty, a group contains its empty maps, everything else is removed.
  */
 function emptied(schema: z.ZodType): readonly unknown[] {
   const { type, optional, schema: base } = baseOf(schema);
-  if (type === "array") return [[]];
   if (type === "record") return [{}];
   if (type !== "object" || optional) return [];
   const { shape } = base as z.ZodObject;

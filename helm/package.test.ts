@@ -41,13 +41,14 @@ test("a file for each resource, named by its kind, and by its name if several ha
     "values.yaml",
     "values.schema.json",
     "README.md",
+    "templates/NOTES.txt",
     "templates/configmap.yaml",
   ]);
   const two = files((chart) => {
     config(chart, "a", "first", {});
     config(chart, "b", "second", {});
   });
-  expect([...two.keys()].slice(4)).toEqual(["templates/configmap-first.yaml", "templates/configmap-second.yaml"]);
+  expect([...two.keys()].slice(5)).toEqual(["templates/configmap-first.yaml", "templates/configmap-second.yaml"]);
   const same = (chart: HelmChart) => {
     config(chart, "a", "first", {});
     config(chart, "b", "first", {});
@@ -122,7 +123,7 @@ test("dependencies: their conditions are values of the chart, and their values a
   const chart = made("database.enabled");
   expect(chart.get("Chart.yaml")).toContain("condition: database.enabled");
   expect(JSON.parse(chart.get("values.schema.json") ?? "")).toMatchObject({
-    additionalProperties: false,
+    additionalProperties: true,
     properties: { database: { properties: { enabled: {} }, additionalProperties: true } },
   });
   expect(() => made("database.on")).toThrow(

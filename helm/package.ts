@@ -5,6 +5,7 @@ import type { HelmChart } from "./chart";
 import { valuesTable, valuesYaml } from "./documents";
 import { isExpr } from "./expression";
 import { fieldsOf } from "./fields";
+import { goString } from "./pipeline";
 import { valuesSchema } from "./schema";
 import type { Schema } from "./value-schema";
 import { writeDefinition, writeLists, writeTemplate } from "./writer";
@@ -49,7 +50,7 @@ export interface ChartPackage {
   readonly ignored?: Readonly<Record<string, string>>;
   /** The text of README.md before the table of values. */
   readonly introduction: string;
-  /** The text of NOTES.txt, a template. @default none */
+  /** The beginning of NOTES.txt, a template; it ends with the given values that the chart does not have. @default none */
   readonly notes?: string;
 }
 
@@ -110,6 +111,38 @@ function unusedValues(chart: HelmChart, values: z.ZodObject, read: readonly Path
     .filter((path) => !read.some((at) => startsWith(at, ["Values", ...path]) || startsWith(["Values", ...path], at)));
 }
 
+/** Values that parent charts pass to every chart: Helm's own, and the one that their `condition` usually names. */
+const FROM_PARENTS = ["global", "tags", "enabled"];
+
+/**
+ * The end of NOTES.txt: a line for each given value that the chart does not have, with the reason or the name that was
+ * probably meant. That name differs in at most two neighbouring letters.
+ */
+function unknownNotes(known: readonly string[], ignored: Readonly<Record<string, string>>): string {
+  const reasons = Object.entries(ignored).map((entry) => entry.map(goString).join(" "));
+  return `{{- $known := list ${known.map(goString).join(" ")} }}
+{{- $ignored := dict ${reasons.join(" ")} }}
+{{- range $name, $value := .Values }}
+{{- if not (or (kindIs "invalid" $value) (has $name $known)) }}
+{{- $meant := "" }}
+{{- range $other := $known }}
+{{- range $at := until (len $other) }}
+{{- $start := substr 0 $at $other | regexQuoteMeta }}
+{{- $end := substr (min (add $at 2) (len $other) | int) -1 $other | regexQuoteMeta }}
+{{- if regexMatch (printf "(?i)^%s.{0,3}%s$" $start $end) $name }}{{ $meant = $other }}{{ end }}
+{{- end }}
+{{- end }}
+
+NOTE: {{ if hasKey $ignored $name -}}
+the value {{ $name }} is ignored: {{ get $ignored $name }}.
+{{- else -}}
+the chart has no value {{ $name }}{{ if $meant }}: did you mean {{ $meant }}?{{ else }}, which is ignored.{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
+`;
+}
+
 const keyOf = ({ alias, name }: ChartDependency): string => alias ?? name;
 
 /** @throws an Error for a condition that is not a boolean value of the chart: Helm would regard it as true */
@@ -132,9 +165,9 @@ export function chartFiles({
   chart,
   metadata,
   values: schema,
-  ignored,
+  ignored = {},
   introduction,
-  notes,
+  notes = "",
 }: ChartPackage): ReadonlyMap<string, string> {
   const values = schema as unknown as z.ZodObject;
   const manifests = chart.toJson() as Manifest[];
@@ -145,17 +178,18 @@ export function chartFiles({
   const passed = dependencies.flatMap(({ condition }) =>
     condition === undefined ? [] : [["Values", ...condition.split(".")]],
   );
-  const unused = unusedValues(chart, values, [...read, ...passed, ...textReads(notes ?? "")]);
+  const unused = unusedValues(chart, values, [...read, ...passed, ...textReads(notes)]);
   const fields = fieldsOf(values).filter(({ path }) => !unused.some((other) => other.join() === path.join()));
   const subcharts = dependencies.map(keyOf);
   const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;
   const files = new Map<string, string>([
     ["Chart.yaml", stringify({ apiVersion: "v2", type: "application", ...metadata }, { lineWidth: 0 })],
     ["values.yaml", valuesYaml(fields, `Default values of ${metadata.name}.`)],
-    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`, { ignored, unused, subcharts }))],
+    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`, { unused, subcharts }))],
     ["README.md", `# ${metadata.name}\n\n${introduction.trim()}\n\n## Values\n\n${valuesTable(fields)}\n`],
   ]);
-  if (notes !== undefined) files.set("templates/NOTES.txt", notes);
+  const roots = new Set([...fields.map(({ path: [root = ""] }) => root), ...subcharts, ...FROM_PARENTS]);
+  files.set("templates/NOTES.txt", `${notes}${unknownNotes([...roots], ignored)}`);
   for (const [name, data] of chart.definitions) files.set(`templates/_${name}.tpl`, writeDefinition(name, data));
   if (chart.lists.length > 0) files.set("templates/extra-objects.yaml", writeLists(chart.lists));
   for (const [name, definition] of chart.crds) files.set(`crds/${name}.yaml`, writeManifests([definition]));

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { baseOf, defaultOf } from "./base";
 import { type Input, type Kind, ref } from "./expression";
 import { bool, boolOrTrue, dict, int, orAbsent, orElse, orNumber, text } from "./functions";
+import { isTrue } from "./go-values";
 import type { Schema, ValuesIn } from "./value-schema";
 
 /** A closed object becomes an object of references; lists, free maps and optional values get one reference each. */
@@ -43,8 +44,8 @@ const LARGE = 1_000_000;
 
 /**
  * A reference to one value, converted to its type and with its default if it is absent. Values can be absent because
- * users remove them by null, and because `helm upgrade --reuse-values` keeps the values of an older chart. An absent
- * list or map is empty, even if its default is not.
+ * users remove them by null, and because `helm upgrade --reuse-values` keeps the values of an older chart. An absent map
+ * is empty, even if its default is not.
  */
 function leaf(schema: z.ZodType, path: readonly string[]): Input<unknown> {
   const base = baseOf(schema);
@@ -52,6 +53,7 @@ function leaf(schema: z.ZodType, path: readonly string[]): Input<unknown> {
   const kind = base.loose ? "any" : (kinds[base.type] ?? "any");
   const value: Input<never> = ref(kind, ...path);
   if (base.type === "record") return orElse(value, dict as never);
+  if (base.type === "array" && isTrue(usual)) return orAbsent(value, usual as never);
   if (base.type === "boolean") return usual === true ? boolOrTrue(value) : bool(value);
   // A value that may be a number or a text is left out if it is empty.
   const isQuantity = base.type === "union" && usual !== "";

@@ -52,15 +52,7 @@ function loosen({ zodSchema, jsonSchema }: Overridden): void {
   }
 }
 
-/** What a parent chart may pass besides values: `global`, and the value that a dependency's `condition` names. */
-const fromParents = {
-  global: { type: "object", description: "Values that Helm shares between a chart and its subcharts" },
-  enabled: { type: ["boolean", "string"], description: "For charts that switch this one on and off as a dependency" },
-};
-
 interface SchemaOptions {
-  /** Values that the chart accepts and ignores: the reason by name. @default none */
-  readonly ignored?: Readonly<Record<string, string>> | undefined;
   /** Values that the chart does not accept. @default none */
   readonly unused?: readonly (readonly string[])[];
   /** Keys of the chart's dependencies: Helm passes their values on, and the schemas of those charts check them. */
@@ -81,22 +73,22 @@ function without(schema: JsonSchema, [key = "", ...rest]: readonly string[]): Js
 }
 
 /**
- * The JSON schema of a chart's values: closed at every level, except for values from parent charts or for subcharts.
+ * The JSON schema of a chart's values. Only its root is open, for values that charts share: the chart's notes name those
+ * that it does not know.
  */
 export function valuesSchema(
   schema: z.ZodObject,
   title: string,
-  { ignored = {}, unused = [], subcharts = [] }: SchemaOptions = {},
+  { unused = [], subcharts = [] }: SchemaOptions = {},
 ): Readonly<Record<string, unknown>> {
   const made = z.toJSONSchema(schema, { target: "draft-7", override: (context) => loosen(context as Overridden) });
   const { $schema, ...rest } = unused.reduce<JsonSchema>(without, made as JsonSchema) as typeof made;
-  const others = Object.entries(ignored).map(([key, why]) => [key, { description: `Ignored: ${why}` }]);
   const passed = subcharts.map((key) => {
     const own = rest.properties?.[key] as JsonSchema | undefined;
     return [key, { type: "object", description: `Values of the chart ${key}`, ...own, additionalProperties: true }];
   });
-  const added = Object.fromEntries([...others, ...passed]);
-  return { $schema, title, ...rest, properties: { ...fromParents, ...rest.properties, ...added } };
+  const properties = { ...rest.properties, ...Object.fromEntries(passed) };
+  return { $schema, title, ...rest, properties, additionalProperties: true };
 }
 
 /** A regular expression for the decimal texts of all whole numbers from `low` to `high`, without leading zeros. */

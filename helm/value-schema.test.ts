@@ -39,7 +39,7 @@ test("the values of a chart in its files", () => {
     metrics: { enabled: false },
   });
   expect(JSON.parse(files.get("values.schema.json") ?? "")).toMatchObject({
-    additionalProperties: false,
+    additionalProperties: true,
     properties: {
       replicas: { type: ["integer", "string"], minimum: 1, maximum: 9 },
       level: { enum: ["info", "debug"] },

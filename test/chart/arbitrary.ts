@@ -134,11 +134,14 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   socketDir: paths,
   netnsDir: paths,
   maxUnavailable: shares,
-  // Both may not be 0.
+  // One of them has to be 0, and only one.
   rollingUpdate: fc
     .record({ maxSurge: shares, maxUnavailable: shares }, { requiredKeys: [], noNullPrototype: true })
     .filter(
-      ({ maxSurge, maxUnavailable }) => ![maxSurge, maxUnavailable].every((share) => /^0%?$/.test(String(share))),
+      ({ maxSurge, maxUnavailable }) =>
+        maxSurge === undefined ||
+        maxUnavailable === undefined ||
+        /^0%?$/.test(String(maxSurge)) !== /^0%?$/.test(String(maxUnavailable)),
     ),
   version: fc.oneof(
     lines.map((text) => (text === "" ? "x" : text)),

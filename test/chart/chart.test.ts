@@ -81,7 +81,15 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
   const taken: readonly (readonly [string, object])[] = [
     ["resources=null", {}],
     ["resources.cpu=null,repairController.resources.memory.limit=null", {}],
-    ["tolerations=null", { tolerations: [] }],
+    ["tolerations=null", {}],
+    ["nodeSelector=null", {}],
+    ["nodeSelector.pool=a", { nodeSelector: { pool: "a" } }],
+    [
+      "affinity.podAffinity.a=b,affinity.nodeAffinity.a=b,nri.enabled=true",
+      { affinity: { podAffinity: { a: "b" }, nodeAffinity: { a: "b" } }, nri: { enabled: true } },
+    ],
+    ["helmTest.enabled=false", { helmTest: { enabled: false } }],
+    ["inbondProxyPort=1,resourcesPreset=small,global.a=b,affinty=null", {}],
     ["image=null,repairController=null,podLabels=null,imagePullSecrets=null", {}],
     ["updateStrategy=null", {}],
     ["updateStrategy.rollingUpdate=null,updateStrategy.type=OnDelete", { updateStrategy: { type: "OnDelete" } }],
@@ -113,10 +121,7 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     ["extraEnv=null,extraObjects=null,terminationGracePeriodSeconds=null", {}],
     ["chained=false", { chained: false }],
     ["appArmorProfile.type=RuntimeDefault", { appArmorProfile: { type: "RuntimeDefault" } }],
-    [
-      "helmTest=null,proxyUID=65532,proxyGID=65532",
-      { proxyUID: 65532, proxyGID: 65532, helmTest: { tolerations: [] } },
-    ],
+    ["helmTest=null,proxyUID=65532,proxyGID=65532", { proxyUID: 65532, proxyGID: 65532 }],
     ["logLevel=fatal", { logLevel: "fatal" }],
     ["logLevel=panic", { logLevel: "panic" }],
     ["proxyGID=-7", {}],
@@ -151,8 +156,6 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
       const props: LinkerdCniProps = {
         updateStrategy: { type: "OnDelete" },
         image: { name: "mirror/linkerd-cni" },
-        tolerations: [],
-        helmTest: { tolerations: [] },
       };
       expect(byName(rendered)).toEqual(byName(constructed(props)));
     } finally {
@@ -160,7 +163,7 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     }
   });
 
-  test("the notes say which values of older charts are ignored, and why", () => {
+  test("the notes name values that the chart does not have, and why or what was meant", () => {
     const folder = mkdtempSync(join(tmpdir(), "notes-"));
     try {
       cpSync(chart, folder, { recursive: true });
@@ -175,11 +178,19 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
       expect(notes()).toBeNull();
       expect(notes("--set", "partials.global.a=b,cniPluginVersion=v1,repairController.deleteUnvalidated=true")).toEqual(
         [
-          "NOTE: the value partials is ignored: values of a library of linkerd's charts.",
-          "NOTE: the value cniPluginVersion is ignored: image.version is used.",
           "NOTE: the value repairController.deleteUnvalidated is ignored: pods without a validator are reported, not evicted.",
+          "NOTE: the value cniPluginVersion is ignored: image.version is used.",
+          "NOTE: the value partials is ignored: values of a library of linkerd's charts.",
         ],
       );
+      expect(notes("--set", "tolerations=null,affinty=null,global.a=b,enabled=true")).toBeNull();
+      expect(notes("--set", "inbondProxyPort=1,nodeselector.a=b,tolerationss[0]=a,nodeAffinty=1,replicas=2")).toEqual([
+        "NOTE: the chart has no value inbondProxyPort: did you mean inboundProxyPort?",
+        "NOTE: the chart has no value nodeAffinty: did you mean nodeAffinity?",
+        "NOTE: the chart has no value nodeselector: did you mean nodeSelector?",
+        "NOTE: the chart has no value replicas, which is ignored.",
+        "NOTE: the chart has no value tolerationss: did you mean tolerations?",
+      ]);
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -228,7 +239,10 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
     ["extraEnv[0].name=a,extraEnv[0].vaule=b", "at '/extraEnv/0': additional properties 'vaule' not allowed"],
     ["extraObjects[0].kind=ConfigMap", "at '/extraObjects/0': missing properties 'apiVersion', 'metadata'"],
     ["image.tag=1", "at '/image': additional properties 'tag' not allowed"],
-    ["inbondProxyPort=1", "additional properties 'inbondProxyPort' not allowed"],
+    [
+      "updateStrategy.rollingUpdate.maxSurge=1,updateStrategy.rollingUpdate.maxUnavailable=25%",
+      "maxSurge and maxUnavailable are both set, and Kubernetes allows only one of them",
+    ],
     ["tolerations[0].operator=Any", "at '/tolerations/0/operator': value must be one of 'Exists', 'Equal'"],
     ["tolerations=x", "at '/tolerations': got string, want array"],
     ["podLabels.a=1", "at '/podLabels/a': got number, want null or string"],

@@ -102,7 +102,6 @@ suite("the package cdk8s-helm-chart in an empty project", helm === undefined ? "
       { spec: { template: { spec: { containers: [{ env }] } } } },
     ]);
     expect(refused({ reporter: { enabled: true, endpoint: "9099" } })).toMatch(/endpoint.*\^https\?:/);
-    expect(refused({ reporters: { enabled: true } })).toContain("'reporters' not allowed");
   });
 
   test("renders a value that is a template, which only Helm can", () => {

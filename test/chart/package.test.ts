@@ -153,7 +153,11 @@ describe("the packed npm package in an empty project", () => {
     const containers = [{ name: "install-cni" }, { name: "audit" }];
     expect(sets).toMatchObject([
       { metadata: { annotations: { "example.com/owner": "platform" } }, spec: { template: { spec: { containers } } } },
-      { spec: { template: { spec: { dnsPolicy: "Default", containers: [{ imagePullPolicy: "Always" }] } } } },
+      {
+        spec: {
+          template: { spec: { dnsPolicy: "Default", containers: [{ name: "install-cni" }, { name: "debug" }] } },
+        },
+      },
     ]);
   });
 

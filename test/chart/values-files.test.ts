@@ -28,10 +28,6 @@ const refused: Readonly<Record<string, readonly [string, string]>> = {
   "refused-nri-mode.yaml": both('iptablesMode: "legacy" needs iptables of the host, which the NRI plugin cannot call'),
   "refused-nri-index.yaml": ["at '/nri/index'", 'nri.index: "100" is not an index of two digits such as 10'],
   "refused-relative-directory.yaml": ["at '/destCNIBinDir': 'opt/cni/bin' does not match", "is not an absolute path"],
-  "refused-unknown-key.yaml": [
-    "additional properties 'repairControler' not allowed",
-    "repairControler is not a value: did you mean repairController?",
-  ],
 };
 
 function both(message: string): readonly [string, string] {
