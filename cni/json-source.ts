@@ -100,6 +100,8 @@ export function itemsOf(text: string, array: Place = { start: 0, end: text.lengt
   return found;
 }
 
+const SHORTEST_TOO_LARGE = "1e309".length;
+
 /**
  * How deep a text nests, and whether a number in it is too large for a float64. The text need not be valid JSON.
  */
@@ -110,7 +112,8 @@ export function measure(text: string): { readonly depth: number; readonly isTooL
     const isBracket = (code | BRACKET_BIT) === OPEN || (code | BRACKET_BIT) === CLOSE;
     const end = isBracket ? at + 1 : behindValue(text, at);
     if (isBracket) level += (code | BRACKET_BIT) === OPEN ? 1 : -1;
-    else if (code !== QUOTE) isTooLarge ||= Math.abs(Number(text.slice(at, end))) === Number.POSITIVE_INFINITY;
+    else if (code !== QUOTE && end - at >= SHORTEST_TOO_LARGE)
+      isTooLarge ||= Math.abs(Number(text.slice(at, end))) === Number.POSITIVE_INFINITY;
     depth = Math.max(depth, level);
     at = end;
   }

@@ -17,7 +17,11 @@ function charactersOf(bytes: Uint8Array): string {
 }
 const CHUNK = 4096;
 
-const bytesOf = (characters: string): Uint8Array => Uint8Array.from(characters, (each) => each.charCodeAt(0));
+function bytesOf(characters: string): Uint8Array {
+  const bytes = new Uint8Array(characters.length);
+  for (let at = 0; at < bytes.length; at += 1) bytes[at] = characters.charCodeAt(at);
+  return bytes;
+}
 
 /** Our JSON in such a text. */
 const encoded = (json: string): string => charactersOf(new TextEncoder().encode(json));

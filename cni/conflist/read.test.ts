@@ -63,7 +63,7 @@ test.each([
 });
 
 test.each([
-  ["large", Buffer.alloc(4 * 2 ** 20 + 1, 32), "is larger than 4194304 bytes"],
+  ["large", Buffer.alloc(2 * 2 ** 20 + 1, 32), "is larger than 2097152 bytes"],
   ["deep", bytes(`{"type":"b","x":${"[".repeat(1000)}${"]".repeat(1000)}}`), "nests deeper than 1000 levels"],
 ])("a file that is too %s for this program is invalid before it is parsed or edited", (_, content, reason) => {
   expect(readConfig("a.conf", content)).toEqual({ kind: "invalid", reason });

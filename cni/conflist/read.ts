@@ -5,7 +5,7 @@ import { itemsOf, measure, membersOf } from "../json-source";
 const EXTENSIONS = [".conf", ".conflist", ".json"] as const;
 
 /** Runtimes read larger and deeper files; this program's memory and stack are smaller. */
-export const MAX_CONFIG_BYTES = 4 * 1024 * 1024;
+export const MAX_CONFIG_BYTES = 2 * 1024 * 1024;
 const MAX_DEPTH = 1_000;
 
 /** The version of a container runtime's libcni, as far as they differ: 1.3 also appends drop-ins to lists. */
@@ -221,25 +221,32 @@ const orInvalid = (read: () => Config): Config => {
   }
 };
 
+function readAny(bytes: Uint8Array, isList: boolean): Config {
+  const { source, value, isTooLarge } = parse(bytes);
+  if (!isObject(value)) return refuse("is not a JSON object");
+  if (isTooLarge) refuse("contains a number that is too large");
+  const read = (libcni: Libcni) =>
+    orInvalid(() => (isList ? readList(bytes, value, libcni) : readSingle(bytes, source, value, libcni)));
+  const [config, older] = [read("1.3"), read("1.1")];
+  if (config.kind === "invalid") {
+    return older.kind === "invalid" ? config : { ...older, refused: { "1.3": config.reason } };
+  }
+  return older.kind === "invalid" ? { ...config, refused: { "1.1": older.reason } } : config;
+}
+
+/** A plan asks several times for what a file holds. */
+const [lists, singles] = [new WeakMap<Uint8Array, Config>(), new WeakMap<Uint8Array, Config>()];
+
 /**
  * Reads one file as containerd and CRI-O do: its name decides whether it is a list or a single plugin. It is invalid if
  * no version of libcni loads it.
  */
 export function readConfig(fileName: string, bytes: Uint8Array): Config {
-  return orInvalid(() => {
-    const { source, value, isTooLarge } = parse(bytes);
-    if (!isObject(value)) return refuse("is not a JSON object");
-    if (isTooLarge) refuse("contains a number that is too large");
-    const read = (libcni: Libcni) =>
-      orInvalid(() =>
-        fileName.endsWith(".conflist") ? readList(bytes, value, libcni) : readSingle(bytes, source, value, libcni),
-      );
-    const [config, older] = [read("1.3"), read("1.1")];
-    if (config.kind === "invalid") {
-      return older.kind === "invalid" ? config : { ...older, refused: { "1.3": config.reason } };
-    }
-    return older.kind === "invalid" ? { ...config, refused: { "1.1": older.reason } } : config;
-  });
+  const isList = fileName.endsWith(".conflist");
+  const known = isList ? lists : singles;
+  const config = known.get(bytes) ?? orInvalid(() => readAny(bytes, isList));
+  known.set(bytes, config);
+  return config;
 }
 
 /** Reads a drop-in. Other than in a file of its own, numbers that libcni does not use may be of any size. */

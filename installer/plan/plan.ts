@@ -6,6 +6,7 @@ import type { Chaining } from "../../cni/contract";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import { equal, textOf, utf8 } from "../../system/bytes";
 import { basename, dirname, join } from "../../system/path";
+import { passesOverBroken } from "../host/runtime";
 import { digest, encodeJournal, type Journal, originalName, takenBy } from "../state/journal";
 import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "../state/node-state";
 import { type Paths, TEMPORARY } from "../state/paths";
@@ -640,10 +641,23 @@ function chain(
   return choice.way === "dropin" ? chainDropin(context, active, stanza) : chainEdited(context, active, stanza);
 }
 
+/** The configurations as the runtime loads them. CRI-O skips a list with a drop-in that it cannot load. */
+function loadedBy(context: Context, wanted: Wanted): readonly Pristine[] {
+  const { runtime, chaining } = wanted;
+  const configs = pristine(context.state, libcniOf(runtime));
+  if (passesOverBroken(runtime) !== true || chaining === "auxiliary") return configs;
+  return configs.map((found) => {
+    const { problem } = neighboursOf(context, wanted, found);
+    return problem === undefined
+      ? found
+      : { ...found, config: { kind: "invalid", reason: `is not loaded: ${problem}` } };
+  });
+}
+
 /** The steps from this state to the wanted one; empty if the node already has it. */
 export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Plan {
   const context = { paths, state };
-  const configs = pristine(state, libcniOf(wanted.runtime));
+  const configs = loadedBy(context, wanted);
   const loopback = loopbackOf(configs);
   /** Whether the runtime's configuration is chained. */
   const isListed = wanted.chained && wanted.chaining !== "auxiliary";

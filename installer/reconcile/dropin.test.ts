@@ -308,6 +308,21 @@ describe("with a runtime that reads drop-ins", () => {
     expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", NAME) });
   });
 
+  test("CRI-O skips a list with a drop-in that it cannot load, so the next one is chained", async () => {
+    on({ [NAME]: LIST, "20-l.conflist": LIST.replace('"k"', '"l"') }, "cri-o://1.34.0");
+    node.passesOverBroken = true;
+    mkdirSync(folder());
+    writeFileSync(node.path("net.d", "k", "10-broken.conf"), "{");
+    const installer = node.installer();
+    await installer.reconcile();
+    node.now += 2_000;
+    expect(await installer.reconcile()).toEqual({ chain: dropin("l") });
+    expect(node.lines.join("")).toMatch(/10-k\.conflist is not loaded: .*10-broken\.conf is not valid JSON/);
+    // containerd does not skip it.
+    node.runtime = READER;
+    expect((await node.installer().reconcile()).problem).toContain("10-broken.conf is not valid JSON");
+  });
+
   test("a list with all its plugins in the folder is chained there, and cannot be edited", async () => {
     on({ [NAME]: '{"name":"k"}' });
     mkdirSync(folder());

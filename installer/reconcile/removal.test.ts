@@ -70,7 +70,7 @@ test("a file that stays empty does not block the removal", async () => {
 
 const MIB = 1 << 20;
 test.each([
-  ["has grown too large to be read", "10-k.conflist", () => node.read("10-k.conflist").padEnd(4 * MIB + 1)],
+  ["has grown too large to be read", "10-k.conflist", () => node.read("10-k.conflist").padEnd(2 * MIB + 1)],
   ["delegates to it", "00-multus.conf", () => `{"type":"multus","delegates":[${node.read("10-k.conflist")}]}`],
 ])(
   "if a configuration that %s still calls the plugin, the plugin stays, and the error names the file",

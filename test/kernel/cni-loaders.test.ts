@@ -28,8 +28,8 @@ interface Answer {
   readonly error?: string;
 }
 
-function ask(loader: keyof typeof LOADERS, paths: readonly string[], plugins: string) {
-  const output = execFileSync(pathOf(loader), ["-plugins", plugins, ...paths], { maxBuffer: 1 << 28 });
+function ask(loader: keyof typeof LOADERS, paths: readonly string[], plugins: string, ...more: readonly string[]) {
+  const output = execFileSync(pathOf(loader), ["-plugins", plugins, ...more, ...paths], { maxBuffer: 1 << 28 });
   const said = ({ name, types, error }: Answer): Loaded =>
     error === undefined ? `${name}: ${types.join(", ")}` : null;
   return output
@@ -80,7 +80,7 @@ suite("CNI configuration, loaded by the runtimes' own loaders", missing({ progra
     const compared = compare(all);
     const line = (index: number, loaded: Loaded) =>
       JSON.stringify({ seed: process.env["SEED"], files: all[index], loaded });
-    for (const runtime of ["containerd", "containerd 1.6"] as const) {
+    for (const runtime of Object.keys(RUNTIMES) as Runtime[]) {
       expect(compared.map(({ ours }, index) => line(index, ours[runtime]))).toEqual(
         compared.map(({ theirs }, index) => line(index, theirs[runtime])),
       );
@@ -100,5 +100,14 @@ suite("CNI configuration, loaded by the runtimes' own loaders", missing({ progra
     const [found] = compare([files]);
     expect(found?.theirs).toMatchObject({ containerd: "n: bridge", "containerd 1.6": "n: bridge" });
     expect(found?.ours).toMatchObject({ containerd: null, "containerd 1.6": null });
+  });
+
+  test("only CRI-O's cni_default_network makes it take another list than the first", () => {
+    const [first, second] = ["a", "b"].map((name) => `{"name":"${name}","plugins":[{"type":"bridge"}]}`);
+    withDirectories([{ "10-a.conflist": first ?? "", "20-b.conflist": second ?? "" }], (paths, at) => {
+      symlinkSync(pathOf("cni-load"), join(at, "bin", "bridge"));
+      const taken = (...more: readonly string[]) => ask("cni-load", paths, join(at, "bin"), ...more)[0]?.crio;
+      expect([taken(), taken("-network", "b"), taken("-network", "c")]).toEqual(["a: bridge", "b: bridge", null]);
+    });
   });
 });

@@ -30,8 +30,11 @@ export type Runtime = keyof typeof RUNTIMES;
 export type Loaded = string | null;
 export type Answers = Readonly<Record<Runtime, Loaded>>;
 
-/** The plugins in the plugin directory. */
-export const TYPES = ["bridge", "portmap", "loopback", "tuning"] as const;
+/**
+ * The plugins in the plugin directory: all types that occur. CRI-O also skips lists with plugins that it does not find;
+ * the installer cannot tell where CRI-O looks for them, and is not ready instead.
+ */
+export const TYPES = ["bridge", "portmap", "loopback", "tuning", "x", "true"] as const;
 
 function write(path: string, content: Directory[string]): void {
   mkdirSync(path.endsWith("/") ? path : dirname(path), { recursive: true });
@@ -102,7 +105,7 @@ export function loadedByUs(netDir: string, binDir: string, runtime: Runtime): Lo
   const wanted = { owner: "me", chained: true, chaining: "auto", stanza: {}, kubeconfig: "{}" } as const;
   const plan = planInstall(state, paths, { ...wanted, runtime: RUNTIMES[runtime] });
   const isCrio = runtime.startsWith("crio");
-  if (plan.neighbours.problem !== undefined || (!isCrio && plan.findings.length > 0)) return null;
+  if (!isCrio && (plan.neighbours.problem !== undefined || plan.findings.length > 0)) return null;
   const name = plan.active ?? plan.loopback;
   const config = pristine(state, libcniOf(RUNTIMES[runtime])).find((each) => each.name === name)?.config;
   if (config === undefined || config.kind === "invalid") return null;

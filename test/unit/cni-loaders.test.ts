@@ -1,19 +1,19 @@
 /** The installer reads CNI configuration as the runtimes' own loaders do, whose answers are recorded. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadedByUs, type Runtime, recorded, TYPES, withDirectories } from "../support/cni-loaders";
+import { loadedByUs, RUNTIMES, type Runtime, recorded, TYPES, withDirectories } from "../support/cni-loaders";
 
 const all = recorded();
 
 test("the record has hundreds of directories, and each runtime loads a part of them", () => {
   expect(all.length).toBeGreaterThan(700);
-  for (const runtime of ["containerd", "crio", "containerd 1.6", "crio 1.28"] as const) {
+  for (const runtime of Object.keys(RUNTIMES) as Runtime[]) {
     expect(all.filter((each) => each[runtime] !== null).length).toBeGreaterThan(200);
     expect(all.filter((each) => each[runtime] === null).length).toBeGreaterThan(100);
   }
 });
 
-test.each<Runtime>(["containerd", "containerd 1.6"])("%s loads what we say that it does", (runtime) => {
+test.each(Object.keys(RUNTIMES) as Runtime[])("%s loads what we say that it does", (runtime) => {
   const files = all.map((each) => each.files);
   const ours = withDirectories(files, (paths, root) => {
     for (const type of TYPES) writeFileSync(join(root, "bin", type), "");
