@@ -7,8 +7,27 @@ import { CNI_NAME } from "./contract";
  * of the node's chain, and the plugin reads it from standard input. Key names are linkerd's.
  */
 
-/** The value of `type`: the file name of the plugin's executable. */
+/**
+ * The value of `type`: the file name of the plugin's executable. linkerd's own installer puts its plugin there, and
+ * deletes it when it stops.
+ */
 export const PLUGIN_TYPE = CNI_NAME;
+
+/**
+ * The same in a drop-in and in Multus' auxiliary chain, which linkerd's installer does not know and leaves in force: a
+ * second copy of the executable, which only our installers replace and delete.
+ */
+export const DROPIN_TYPE = `${CNI_NAME}-redirect`;
+
+export const PLUGIN_TYPES: readonly string[] = [PLUGIN_TYPE, DROPIN_TYPE];
+
+/** Whether a plugin is ours, or linkerd's. */
+export const isPlugin = (type: string | undefined): boolean => type !== undefined && PLUGIN_TYPES.includes(type);
+
+const CALL = new RegExp(`"type"\\s*:\\s*"(?:${PLUGIN_TYPES.join("|")})"`);
+
+/** Whether a configuration's text calls the plugin, at any depth, including Multus' delegates. */
+export const callsPlugin = (text: string): boolean => CALL.test(text);
 
 /** The ConfigMap's placeholder for `kubernetes.kubeconfig`; the installer replaces it by the path on the node. */
 export const KUBECONFIG_PLACEHOLDER = "__KUBECONFIG_FILEPATH__";
@@ -84,6 +103,8 @@ export interface Stanza {
   readonly "strict-status": boolean;
   /** The installer's own pods, which always pass. */
   readonly "own-pods"?: { readonly namespace: string; readonly daemonset: string };
+  /** In a drop-in: the path of the list that it extends. */
+  readonly extends?: string;
   /** Declares the data that the runtime should pass in `runtimeConfig`. */
   readonly capabilities?: Readonly<Record<string, boolean>>;
 }

@@ -13,6 +13,8 @@ export interface FakeMachine {
   readonly stdin?: string | Uint8Array;
   /** Texts by path. */
   readonly files?: Readonly<Record<string, string>>;
+  /** When files and namespaces changed, in seconds since 1970. @default 0 */
+  readonly changed?: Readonly<Record<string, number>>;
   /** Paths of network namespaces besides the plugin's own. */
   readonly namespaces?: readonly string[];
   readonly api?: FakeApi;
@@ -128,6 +130,7 @@ export class FakeHost implements Host {
     if (!known.includes(file)) return -Errno.ENOENT;
     const view = new DataView(into.buffer, into.byteOffset, into.byteLength);
     view.setUint32(0x20, known.indexOf(file) + 1, true);
+    view.setBigInt64(0x60, BigInt(this.machine.changed?.[file] ?? 0), true);
     view.setUint32(0x8c, this.tables.has(file) ? 4 : 1, true);
     return 0;
   }

@@ -102,13 +102,23 @@ export interface FileId {
 }
 
 /** Offsets of the members of `struct statx`, from the kernel's linux/stat.h. */
-const STATX = { size: 256, inode: 0x20, deviceMajor: 0x88, deviceMinor: 0x8c };
+const STATX = { size: 256, inode: 0x20, changed: 0x60, deviceMajor: 0x88, deviceMinor: 0x8c };
 const STATX_INO = 0x100;
+const STATX_CTIME = 0x80;
+
+function look(host: Host, path: string, mask: number): DataView {
+  const found = new DataView(new ArrayBuffer(STATX.size));
+  checked(`look at ${shortened(path)}`, host.statx(path, 0, mask, new Uint8Array(found.buffer)));
+  return found;
+}
+
+/** When a file, its name or its attributes last changed, in whole seconds since 1970. @throws SystemError */
+export const changedAt = (host: Host, path: string): number =>
+  Number(look(host, path, STATX_CTIME).getBigInt64(STATX.changed, true));
 
 /** The file of a path. @throws SystemError */
 export function identify(host: Host, path: string): FileId {
-  const found = new DataView(new ArrayBuffer(STATX.size));
-  checked(`look at ${shortened(path)}`, host.statx(path, 0, STATX_INO, new Uint8Array(found.buffer)));
+  const found = look(host, path, STATX_INO);
   const number = (at: number) => found.getUint32(at, true);
   return {
     device: `${number(STATX.deviceMajor)}:${number(STATX.deviceMinor)}`,

@@ -191,27 +191,21 @@ export class Service {
   /** Decides whether to keep or to restore the node, and does it. */
   async stop(): Promise<void> {
     this.end();
-    const [{ remove, why, all = false, handOver }] = await Promise.all([
+    const [{ remove, why, all = false }] = await Promise.all([
       this.decide(),
       this.scheduled?.catch(() => undefined),
       this.lookups.close(),
     ]);
     const { log, settings } = this.deps;
     if (remove && this.runtime === undefined) await this.learnRuntime();
-    // Multus ends each pod with the auxiliary chain that started it, which libcni's cache does not show.
-    const isAuxiliary = this.paths.auxiliary !== undefined;
     const isUnknown = this.runtime === undefined && settings.nodeName !== undefined;
-    const keepPlugin = isAuxiliary || isCrio(this.runtime) || isUnknown;
-    const attachments = () => (isAuxiliary ? undefined : readAttachments(settings.cniCache.here, keepPlugin));
+    const keepPlugin = isCrio(this.runtime) || isUnknown;
+    const attachments = () => readAttachments(settings.cniCache.here, keepPlugin);
     log.info(`stopping: ${why}: ${remove ? "removing what was installed" : "leaving everything in place"}`);
-    if (remove && keepPlugin && attachments() === undefined)
-      log.info(
-        `${isAuxiliary ? "Multus" : (this.runtime ?? "the container runtime")} may call the plugin for old pods: it stays`,
-      );
     const isSibling = (owner: string) => this.daemonSet?.has(owner);
     this.connection.close();
     if (remove) await this.reconciler.remove({ keepPlugin, attachments, ...(all ? { all: isSibling } : {}) });
-    else await this.reconciler.leave(handOver).catch((error) => log.debug(`stopping: ${reasonOf(error)}`));
+    else await this.reconciler.leave().catch((error) => log.debug(`stopping: ${reasonOf(error)}`));
   }
 
   private end(): void {
@@ -325,8 +319,7 @@ export class Service {
       const own = this.connection.as(readApiServer(settings.cluster));
       const plugin = access && this.connection.as(access);
       const daemonSet = { namespace: pod.namespace, name };
-      const auxiliary = this.paths.auxiliary === undefined ? undefined : settings.auxiliaryDir.onNode;
-      return askForDaemonSet({ daemonSet, node, pod: pod.name, own, plugin, auxiliary });
+      return askForDaemonSet({ daemonSet, node, pod: pod.name, own, plugin });
     };
     try {
       const tell = (why: string) => log.info(`stopping: ${why}: asking again`);

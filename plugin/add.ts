@@ -2,7 +2,7 @@ import { type Decision, decide } from "../cni/decide";
 import { readPodName } from "../cni/environment";
 import { CniError, ErrorCode, shortened } from "../cni/errors";
 import { evidenceFromAnnotations, type PassedPod, skipWithoutLookup } from "../cni/evidence";
-import { type ApiAccess, type Get, gatherEvidence } from "../cni/lookup";
+import { type ApiAccess, type Gathered, type Get, gatherEvidence } from "../cni/lookup";
 import { passedAnnotations } from "../cni/network-config";
 import { readStanza } from "../cni/parse-stanza";
 import type { RedirectOptions } from "../cni/redirect/options";
@@ -15,6 +15,7 @@ import { readKubeconfig } from "../kubernetes/sync/kubeconfig";
 import { get } from "../kubernetes/sync/request";
 import { creationBatch } from "../netlink/batch";
 import type { Call } from "./call";
+import { isLinkerds, isUninstalled, type LeftBehind } from "./left-behind";
 import { type Log, lineLog } from "./log";
 import { applyRules, isOwnMode } from "./modes";
 import { inNamespace } from "./namespace";
@@ -105,7 +106,13 @@ function apiAccess({ host, record }: Call, kubeconfig: string, meanwhile: () => 
 }
 
 /** Decides what to do for the pod of a call. Only reads. */
-function decideCall(call: Call, stanza: Stanza, problem: Error | undefined, ahead: RulesAhead, log: Log): Decision {
+function decideCall(
+  call: Call,
+  stanza: Stanza,
+  problem: Error | undefined,
+  ahead: RulesAhead,
+  log: Log,
+): Decision | LeftBehind {
   const { env, config, record } = call;
   const pod = readPodName(env);
   if (pod === undefined) return { kind: "skip", reason: "not a pod" };
@@ -114,15 +121,19 @@ function decideCall(call: Call, stanza: Stanza, problem: Error | undefined, ahea
 
   const reason = skipWithoutLookup(passed, stanza);
   if (reason !== undefined) return { kind: "skip", reason };
+  if (isLinkerds(call)) return { kind: "skip", reason: "linkerd's plugin sets the rules" };
   if (problem !== undefined) throw problem;
 
-  const { evidence, unanswered } = record.time("lookupMs", () =>
-    gatherEvidence(
-      passed,
-      stanza["pod-lookup"],
-      apiAccess(call, stanza.kubernetes.kubeconfig, () => ahead.make(passed, stanza)),
-    ),
-  );
+  const { kubeconfig } = stanza.kubernetes;
+  const api = apiAccess(call, kubeconfig, () => ahead.make(passed, stanza));
+  let gathered: Gathered;
+  try {
+    gathered = record.time("lookupMs", () => gatherEvidence(passed, stanza["pod-lookup"], api));
+  } catch (error) {
+    if (isUninstalled(call, kubeconfig)) return { kind: "skip", reason: "uninstalled" };
+    throw error;
+  }
+  const { evidence, unanswered } = gathered;
   if (unanswered !== undefined) {
     record.note({ reason: unanswered });
     log("warn", `deciding by the annotations alone: ${unanswered}`);

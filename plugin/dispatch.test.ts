@@ -188,7 +188,9 @@ describe("the other verbs", () => {
   const bin = "/opt/cni/bin";
   const del = (files: readonly string[]) =>
     call({ ...environment, CNI_COMMAND: "DEL", CNI_PATH: `/other:${bin}` }, config, {
-      files: Object.fromEntries([`${bin}/linkerd-cni`, ...files].map((path) => [path, ""])),
+      files: Object.fromEntries(
+        [`${bin}/linkerd-cni`, `${bin}/linkerd-cni-redirect`, ...files].map((path) => [path, ""]),
+      ),
     }).host.unlinked;
   const own = `${bin}/linkerd-cni.attached/${environment["CNI_CONTAINERID"]}@${environment["CNI_IFNAME"]}`;
 
@@ -196,9 +198,9 @@ describe("the other verbs", () => {
     ["an uninstall left nothing: nothing", [], []],
     ["others remain: its own attachment", [own, `${own}0`], [own]],
     [
-      "it is the last one: its attachment, the list and the plugin",
+      "it is the last one: its attachment, the list and the executables",
       [own],
-      [own, `${bin}/linkerd-cni.attached`, `${bin}/linkerd-cni`],
+      [own, `${bin}/linkerd-cni.attached`, `${bin}/linkerd-cni`, `${bin}/linkerd-cni-redirect`],
     ],
     ["it is not listed, or a second DEL: nothing", [`${own}0`], []],
   ])("DEL removes, if %s", (_, left, removed) => {
@@ -282,5 +284,55 @@ describe("the other verbs", () => {
       status: 0,
       stderr: expect.stringContaining("versions supported: 0.1.0"),
     });
+  });
+});
+
+describe("a drop-in that an installer left behind", () => {
+  const LIST = "/etc/cni/net.d/10-k.conflist";
+  const linkerds = '{"name":"k","plugins":[{"type":"bridge"},{ "type" : "linkerd-cni", "linkerd": {} }]}';
+  const left = { ...config, type: "linkerd-cni-redirect", extends: LIST };
+  const on = (list: string, changed: number, machine: FakeMachine = {}) => ({
+    files: { "/etc": "", ...files(kubeconfig), [LIST]: list },
+    changed: { [LIST]: changed, [NETNS]: 1000 },
+    ...machine,
+  });
+  const silent: FakeApi = () => {
+    throw new Error("nobody answers");
+  };
+
+  it("passes a pod on that linkerd's own plugin has redirected, and asks nobody", () => {
+    const { document, status, record, host } = call(environment, left, on(linkerds, 989));
+    expect([status, document]).toEqual([0, prevResult]);
+    expect(JSON.parse(record ?? "")).toMatchObject({ decision: "skip", reason: "linkerd's plugin sets the rules" });
+    expect([host.requests, host.sent]).toEqual([[], []]);
+  });
+
+  it.each([
+    ["was made before the runtime had read linkerd's stanza", left, linkerds, 990],
+    ["has a list without linkerd's stanza", left, '{"name":"k","plugins":[{"type":"linkerd-cni-redirect"}]}', 0],
+    ["has no list", { ...left, extends: "/etc/cni/net.d/gone" }, linkerds, 0],
+    ["is of the auxiliary chain", { ...left, extends: undefined }, linkerds, 0],
+    ["is called by an edited list", { ...left, type: "linkerd-cni" }, linkerds, 0],
+  ])("redirects a pod that %s", (_, stanza, list, changed) => {
+    const { status, host } = call(environment, stanza, on(list, changed));
+    expect([status, host.sent.length]).toEqual([0, 1]);
+  });
+
+  const ended = { ...left, kubernetes: { kubeconfig: "/etc/cni/net.d/gone" } };
+
+  it("passes each pod on after an uninstall, and is ready", () => {
+    const { status, record, host } = call(environment, ended, on("", 0, { api: silent }));
+    expect([status, host.sent]).toEqual([0, []]);
+    expect(JSON.parse(record ?? "")).toMatchObject({ decision: "skip", reason: "uninstalled" });
+    const strict = { ...ended, "strict-status": true };
+    expect(call({ ...environment, CNI_COMMAND: "STATUS" }, { ...strict, cniVersion: "1.1.0" }).status).toBe(0);
+  });
+
+  it.each([
+    ["the kubeconfig is there", left],
+    ["an edited list calls it", { ...ended, type: "linkerd-cni" }],
+  ])("lets a pod wait if %s", (_, stanza) => {
+    const { status, document } = call(environment, stanza, on("", 0, { api: silent }));
+    expect([status, document.code]).toEqual([1, 11]);
   });
 });

@@ -4,6 +4,7 @@ import type { Host } from "../host/port";
 import { readClaims } from "../kubernetes/service-account-token";
 import { decodeBase64, readKubeconfig } from "../kubernetes/sync/kubeconfig";
 import type { Call } from "./call";
+import { isUninstalled } from "./left-behind";
 import { modeProblem } from "./modes";
 
 /** Why the kubeconfig cannot work, as far as known without a request. */
@@ -21,9 +22,10 @@ function kubeconfigProblem(host: Host, kubeconfig: string): string | undefined {
  * `strict-status`, a kubeconfig, a token or a mode that cannot work is an error.
  * @throws CniError 50
  */
-export function status({ host, config }: Call): string {
+export function status(call: Call): string {
+  const { host, config } = call;
   const { stanza, problem } = readStanza(config.source, config.name);
-  if (!stanza["strict-status"]) return "";
+  if (!stanza["strict-status"] || isUninstalled(call, stanza.kubernetes.kubeconfig)) return "";
   if (problem !== undefined) throw problem;
   let found: string | undefined;
   try {

@@ -1,5 +1,5 @@
 import { itemsOf, membersOf, type Place } from "../json-source";
-import { PLUGIN_TYPE } from "../stanza";
+import { isPlugin, PLUGIN_TYPE } from "../stanza";
 import { sameJson } from "./equal";
 import type { Config } from "./read";
 
@@ -47,7 +47,7 @@ function cut(text: string, index: number): string {
 
 function withoutStanza({ bytes, types }: List): string {
   const text = charactersOf(bytes);
-  return types.reduceRight((rest, type, index) => (type === PLUGIN_TYPE ? cut(rest, index) : rest), text);
+  return types.reduceRight((rest, type, index) => (isPlugin(type) ? cut(rest, index) : rest), text);
 }
 
 /** The list without our stanza. All other bytes stay, so this undoes {@link chained} exactly. */
@@ -82,7 +82,7 @@ export function chained(list: List, stanza: StanzaJson): Uint8Array {
 
 /** Whether the list has exactly this stanza once, and last. */
 export function isChained(list: List, stanza: StanzaJson): boolean {
-  if (!hasStanza(list) || list.types.indexOf(PLUGIN_TYPE) !== list.types.length - 1) return false;
+  if (!hasStanza(list) || list.types.findIndex(isPlugin) !== list.types.length - 1) return false;
   const text = charactersOf(list.bytes);
   const last = place(text).items.at(-1);
   return last !== undefined && sameJson(parsed(text.slice(last.start, last.end)), stanza);
@@ -90,7 +90,7 @@ export function isChained(list: List, stanza: StanzaJson): boolean {
 
 /** Whether the list contains our stanza. */
 export function hasStanza(list: List): boolean {
-  return list.types.includes(PLUGIN_TYPE);
+  return list.types.some(isPlugin);
 }
 
 /**

@@ -59,11 +59,11 @@ export class Changer {
     const { disk, log, paths, plugin } = this.deps;
     const install = changes.find((change) => change.do === "install");
     // Only a file that ran in its directory replaces the plugin.
-    const why = install && (await this.copy());
+    const why = install && (await this.stage());
     if (why !== undefined) throw new Error(`${why}; ${install?.path} stays as it is`);
     const { count, failure } = await apply(changes, disk, (seen) => isAsSeen(seen, paths));
     for (const change of changes.slice(0, count)) {
-      if (change === install) plugin.renamed(`${paths.plugin}${TEMPORARY}`, paths.plugin);
+      if (change.do === "install") plugin.renamed(`${change.path}${TEMPORARY}`, change.path);
       this.report(change);
     }
     if (failure === undefined) return true;
@@ -73,13 +73,14 @@ export class Changer {
   }
 
   /**
-   * Copies the image's plugin to the node under a temporary name, unless the node has it, and returns why it does not
-   * run there; see {@link stage}.
+   * Copies the image's plugin to the node under temporary names, unless the node has it, and returns why it does not run
+   * there; see {@link stage}.
    */
-  async stage(): Promise<string | undefined> {
-    const { paths, plugin } = this.deps;
-    if (plugin.isCopy(paths.image, paths.plugin)) return plugin.failure(paths.plugin, paths.image);
-    return this.copy();
+  stage(): Promise<string | undefined> {
+    this.staging ??= this.stageEach().finally(() => {
+      this.staging = undefined;
+    });
+    return this.staging;
   }
 
   /** Waits for a copy that has begun. */
@@ -87,10 +88,12 @@ export class Changer {
     await this.staging?.catch(() => undefined);
   }
 
-  /** Removes the file that {@link stage} left. */
+  /** Removes the files that {@link stage} left. */
   async unstage(): Promise<void> {
     const { disk, paths } = this.deps;
-    await apart(() => disk.remove(`${paths.plugin}${TEMPORARY}`));
+    await apart(() => {
+      for (const path of paths.plugins) disk.remove(`${path}${TEMPORARY}`);
+    });
   }
 
   /**
@@ -101,13 +104,14 @@ export class Changer {
     return isReread(this.deps.paths.reread, folder, this.deps.disk);
   }
 
-  /** One copy at a time. */
-  private copy(): Promise<string | undefined> {
+  private async stageEach(): Promise<string | undefined> {
     const { disk, paths, plugin } = this.deps;
-    this.staging ??= stage(paths, disk, plugin).finally(() => {
-      this.staging = undefined;
-    });
-    return this.staging;
+    for (const path of paths.plugins) {
+      const isCopy = plugin.isCopy(paths.image, path);
+      const why = await (isCopy ? plugin.failure(path, paths.image) : stage(paths.image, path, disk, plugin));
+      if (why !== undefined) return why;
+    }
+    return undefined;
   }
 
   private report(change: Change): void {

@@ -6,7 +6,7 @@ import { isOpened } from "../../system/opened";
 import { dirname } from "../../system/path";
 import type { Change } from "../plan/change";
 import type { Owner, Seen } from "../state/node-state";
-import { type Paths, TEMPORARY } from "../state/paths";
+import { TEMPORARY } from "../state/paths";
 import type { PluginFile } from "../state/plugin-file";
 
 /**
@@ -96,11 +96,7 @@ function keep(path: string, change: Extract<Change, { readonly do: "keep" }>, di
  * Copies an executable to its directory under a temporary name, and runs VERSION there. Returns why it does not run on
  * this node. The copy then stays: the next try runs it again without writing, which spares an edge node's flash memory.
  */
-export async function stage(
-  { image, plugin: path }: Paths,
-  disk: Disk,
-  plugin: PluginFile,
-): Promise<string | undefined> {
+export async function stage(image: string, path: string, disk: Disk, plugin: PluginFile): Promise<string | undefined> {
   const temporary = `${path}${TEMPORARY}`;
   if (!plugin.isCopy(image, temporary)) {
     await apart(() => {

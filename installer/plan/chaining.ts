@@ -2,7 +2,7 @@
 import { DROPIN_FILE, readsDropins, whyNoDropins } from "../../cni/conflist/dropin";
 import { type Config, readConfig, readDropin } from "../../cni/conflist/read";
 import type { Chaining } from "../../cni/contract";
-import { PLUGIN_TYPE } from "../../cni/stanza";
+import { isPlugin, PLUGIN_TYPE } from "../../cni/stanza";
 import { textOf } from "../../system/bytes";
 import { basename, dirname, join } from "../../system/path";
 import type { FoundFile, NodeState } from "../state/node-state";
@@ -121,7 +121,7 @@ function typeOf({ bytes }: FoundFile): string | undefined {
 }
 
 /** Whether a drop-in calls our plugin. */
-export const isOursDropin = (file: FoundFile): boolean => typeOf(file) === PLUGIN_TYPE;
+export const isOursDropin = (file: FoundFile): boolean => isPlugin(typeOf(file));
 
 /** The drop-ins that the runtime appends to a configuration. */
 export function dropinsOf(config: Config, { dropins }: Pick<NodeState, "dropins">): readonly FoundFile[] {
@@ -138,7 +138,7 @@ export function isInForce(
   const config = file?.bytes === undefined ? undefined : readConfig(file.name, file.bytes);
   if (config?.kind !== "list") return false;
   const isRead = readsDropins(runtime) !== false;
-  return config.types.at(-1) === PLUGIN_TYPE || (isRead && dropinsOf(config, state).some(isOursDropin));
+  return isPlugin(config.types.at(-1)) || (isRead && dropinsOf(config, state).some(isOursDropin));
 }
 
 /** The plugins that a chain calls besides ours, and the files of others beside ours. */
@@ -178,7 +178,7 @@ export function judgeNeighbours(
     .filter(({ name }) => name > DROPIN_FILE)
     .map(({ name }) => `${folder}/${name} comes after ${DROPIN_FILE}: what its plugin changes is not redirected`);
   return {
-    types: others.flatMap((file) => typeOf(file) ?? []).filter((type) => type !== PLUGIN_TYPE),
+    types: others.flatMap((file) => typeOf(file) ?? []).filter((type) => !isPlugin(type)),
     ...(problem === undefined ? {} : { problem: say(problem) }),
     warnings: [...broken.filter(isWarning).map(say), ...twice, ...last],
   };

@@ -80,7 +80,7 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
     netDir: root,
     binDir: bin,
     onNode: { netDir: root, binDir: bin },
-    plugin: at("linkerd-cni"),
+    plugins: [at("linkerd-cni")],
     image: at("image"),
     attached: at("linkerd-cni.attached"),
     kubeconfig: at("k"),

@@ -3,7 +3,7 @@ import { chained, hasStanza, isChained, isRenamed, listOf, type StanzaJson, unch
 import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, type Libcni, readConfig } from "../../cni/conflist/read";
 import type { Chaining } from "../../cni/contract";
-import { PLUGIN_TYPE } from "../../cni/stanza";
+import { DROPIN_TYPE, PLUGIN_TYPE } from "../../cni/stanza";
 import { equal, textOf, utf8 } from "../../system/bytes";
 import { basename, dirname, join } from "../../system/path";
 import { passesOverBroken } from "../host/runtime";
@@ -352,9 +352,10 @@ function chainDropin(context: Context, active: Pristine, stanza: StanzaJson): Ch
   const { name: folder } = active.config;
   const directory = join(context.paths.netDir, folder);
   const found = context.state.dropins.get(folder)?.find(({ name }) => name === DROPIN_FILE);
+  const list = join(context.paths.onNode.netDir, active.name);
   return {
     changes: [
-      ...stanzaFile(join(directory, DROPIN_FILE), found, stanza),
+      ...stanzaFile(join(directory, DROPIN_FILE), found, { ...stanza, extends: list }),
       ...writtenBelow(context, folder, restore(context, active)),
     ],
     file: join(folder, DROPIN_FILE),
@@ -364,7 +365,7 @@ function chainDropin(context: Context, active: Pristine, stanza: StanzaJson): Ch
 
 /** Our stanza as a separate file. */
 function stanzaFile(path: string, found: FoundFile | undefined, stanza: StanzaJson): readonly Change[] {
-  const bytes = utf8(`${JSON.stringify(stanza, null, 2)}\n`);
+  const bytes = utf8(`${JSON.stringify({ ...stanza, type: DROPIN_TYPE }, null, 2)}\n`);
   if (same(found?.bytes, bytes) && found?.mode === PRIVATE) return [];
   return [
     { do: "mkdir", path: dirname(path) },
@@ -507,11 +508,10 @@ const remove = (path: string): Change => ({ do: "remove", path });
 const without = (remains: readonly Remain[]): readonly Change[] =>
   remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
 
-function pluginInPlace({ paths, state }: Context): readonly Change[] {
+function pluginInPlace({ state }: Context): readonly Change[] {
   // The end of the last attachment must not remove the new plugin.
   const stays = without(state.attached);
-  if (state.isPluginCurrent) return stays;
-  return [...stays, { do: "install", path: paths.plugin }];
+  return [...stays, ...state.outdated.map((path): Change => ({ do: "install", path }))];
 }
 
 function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Change[] {
@@ -619,6 +619,18 @@ function chosen(
   return problem === undefined ? choice : { ...choice, problem };
 }
 
+/** Our files in auxiliary chains, including the one that this plan writes. */
+function notedAuxiliary({ paths, state }: Context, choice: Choice | undefined): readonly string[] {
+  const noted = state.journal?.auxiliary ?? [];
+  if (paths.auxiliary === undefined || choice === undefined || choice.problem !== undefined) return noted;
+  return [...new Set([...noted, paths.auxiliary.slice(paths.mountPrefix.length)])];
+}
+
+/** Removes the files of earlier installers from auxiliary chains that this installer does not use. */
+function withoutFormerAuxiliary({ formerAuxiliary }: NodeState): readonly Change[] {
+  return [...formerAuxiliary].map(([path, { bytes }]) => ({ do: "remove", path, seen: { path, bytes } }));
+}
+
 /** The chosen way is not possible: the node's files stay, with everything needed to restore them. */
 function asItIs({ name, made }: Pristine): Chain {
   return { changes: [], keeps: name, ...(made === undefined ? {} : { made: { [made.name]: name } }) };
@@ -666,12 +678,14 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   const choice = chosen(context, wanted, activeOf(configs), neighbours);
   const chaining = chain(context, wanted, { choice, active });
   const inForce = active?.file ?? active?.made;
+  const auxiliary = notedAuxiliary(context, choice);
   const journal = (made: Journal["made"], folders: Required<Journal>["folders"]): Journal => ({
     version: 1,
     ...takenBy(wanted.owner, state.journal),
     ...(isListed ? {} : { unchained: true }),
     made,
     ...(Object.keys(folders).length === 0 ? {} : { folders }),
+    ...(auxiliary.length === 0 ? {} : { auxiliary }),
   });
   const kept = keptFolders(context, chaining, isListed);
   const added = chaining.folder === undefined ? {} : { [chaining.folder]: !state.names.includes(chaining.folder) };
@@ -697,8 +711,9 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
         ...restoreSetAside(context, (name) => isListed || hasChained(name, state)),
         ...staleOriginals(context, [chaining.keeps, ...broken], [...chaining.changes, ...restored]),
         ...(choice?.way === "edit" ? [] : withoutDropins(context, kept)),
+        ...withoutFormerAuxiliary(state),
         // Another installer may be running its own plugin there.
-        ...state.leftovers.filter((path) => path !== `${paths.plugin}${TEMPORARY}`).map(remove),
+        ...state.leftovers.filter((path) => !paths.plugins.some((each) => path === `${each}${TEMPORARY}`)).map(remove),
         ...withoutFolders(context, kept),
         ...noted(
           paths,
@@ -742,26 +757,33 @@ export function planRestoration(state: NodeState, paths: Paths): readonly Change
     ...staleLists(context, undefined),
     ...restoreSetAside(context, () => true),
     ...withoutDropins(context),
+    ...withoutFormerAuxiliary(state),
     ...(paths.auxiliary !== undefined && state.auxiliary.some(({ name, ignored }) => name === DROPIN_FILE && !ignored)
       ? [remove(paths.auxiliary)]
       : []),
   ];
 }
 
-/** The steps that restore every byte of the node's files: chain, kubeconfig, plugin, then our notes. */
+/**
+ * The steps that restore every byte of the node's files: chain, kubeconfig, plugin, then our notes, except those of files
+ * that are not mounted here.
+ */
 export function planRemoval(state: NodeState, paths: Paths, keepPlugin: boolean): readonly Change[] {
   const context = { paths, state };
+  const { hiddenAuxiliary: hidden, journal: { owner = "" } = {} } = state;
   const restored = planRestoration(state, paths);
   return [
     ...restored,
     // A crash may have come between the removal of a drop-in and the runtime's reading.
     ...(Object.keys(state.journal?.folders ?? {}).length === 0 ? [] : [{ do: "reread", path: paths.reread } as const]),
     remove(paths.kubeconfig),
-    ...(keepPlugin ? [] : [remove(paths.plugin)]),
+    ...(keepPlugin ? [] : paths.plugins.map(remove)),
     ...staleOriginals(context, [], restored),
     ...state.leftovers.map(remove),
     ...withoutFolders(context),
     remove(paths.directories),
-    remove(paths.journal),
+    ...(hidden.length === 0
+      ? [remove(paths.journal)]
+      : noted(paths, { version: 1, owner, left: true, made: {}, auxiliary: hidden }, state.journalBytes)),
   ];
 }

@@ -1,6 +1,6 @@
 import { DROPIN_FILE } from "../../cni/conflist/dropin";
 import { compareNames, readConfig } from "../../cni/conflist/read";
-import { PLUGIN_TYPE } from "../../cni/stanza";
+import { callsPlugin, DROPIN_TYPE, PLUGIN_TYPE } from "../../cni/stanza";
 import { textOf } from "../../system/bytes";
 import { join } from "../../system/path";
 import type { FoundFile, NodeState } from "../state/node-state";
@@ -18,14 +18,11 @@ const SHORT_PAUSE_MS = 1;
 /** Six looks take five seconds: together with the requests before them they must fit into a pod's 30 s. */
 const MOST_LOOKS = 6;
 
-const callsPlugin = new RegExp(`"type"\\s*:\\s*"${PLUGIN_TYPE}"`);
-
 /** Whether a file that runtimes read still calls the plugin after the chains are restored. */
 function verdict({ name, bytes }: FoundFile, state: NodeState): "calls" | "unfinished" | "fine" {
   const wasOurs = state.originals.has(name) || madeLists(state)[name] !== undefined;
   if (bytes === undefined) return wasOurs ? "calls" : "fine";
-  // At any depth, including Multus' delegates.
-  if (callsPlugin.test(textOf(bytes))) return "calls";
+  if (callsPlugin(textOf(bytes))) return "calls";
   return wasOurs && readConfig(name, bytes).kind === "invalid" ? "unfinished" : "fine";
 }
 
@@ -44,6 +41,10 @@ function dropinsInForce(state: NodeState): readonly string[] {
     .filter((file) => file.name !== DROPIN_FILE && isOursDropin(file))
     .map(({ name }) => join(config.name, name));
 }
+
+/** A file of an earlier installer, in a folder that is not mounted here. */
+export const leftMessage = (path: string): string =>
+  `${path}, by an earlier installer, is not mounted here and may still call ${DROPIN_TYPE}: delete it on the node`;
 
 /** The next step of a removal. */
 export interface Next {
@@ -93,13 +94,18 @@ export class Removal {
     if (!isLast && restoration.length + unsettled.length > 0) return { changes: restoration, pauseMs: PAUSE_MS };
     const calling = unsettled.find(({ is }) => is === "calls");
     if (calling !== undefined) return { changes: restoration, pauseMs: 0, problem: this.problem(calling.name) };
-    const known = this.attachments();
+    // Multus ends each pod with the auxiliary chain that started it, which libcni's cache does not show.
+    const isAuxiliary = (state.journal?.auxiliary ?? []).length > 0;
+    const known = isAuxiliary ? undefined : this.attachments();
     if (known !== undefined && this.step !== "done") return this.noteAttachments(known);
     const behind = state.configs.filter((file) => verdict(file, state) === "calls").map(({ name }) => this.path(name));
     const warnings = behind.map((path) => `${path}, which is not in force, calls the removed plugin`);
-    if (known === undefined) return { changes: planRemoval(state, this.paths, this.keepPlugin), pauseMs: 0, warnings };
+    const keeps = this.keepPlugin || isAuxiliary;
+    if (known === undefined && keeps) warnings.push(`${this.plugins} stay: a pod may need them to end`);
+    warnings.push(...state.hiddenAuxiliary.map(leftMessage));
+    if (known === undefined) return { changes: planRemoval(state, this.paths, keeps), pauseMs: 0, warnings };
     const left = state.attached.length > 0;
-    if (left) warnings.push(`attached pods still call ${this.paths.plugin}: it is removed with the last of them`);
+    if (left) warnings.push(`attached pods still call ${this.plugins}, which are removed with the last of them`);
     return { changes: planRemoval(state, this.paths, left), pauseMs: 0, warnings };
   }
 
@@ -135,6 +141,10 @@ export class Removal {
           pauseMs: SHORT_PAUSE_MS,
         };
     }
+  }
+
+  private get plugins(): string {
+    return this.paths.plugins.join(" and ");
   }
 
   private path(name: string): string {

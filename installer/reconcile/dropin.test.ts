@@ -44,8 +44,9 @@ describe("with a runtime that reads drop-ins", () => {
     expect(await installer.reconcile()).toEqual({ chain: dropin() });
     expect(node.choice).toEqual({ way: "dropin", why: `${READER} reads drop-ins` });
     expect(JSON.parse(readFileSync(dropin(), "utf8"))).toEqual({
-      type: "linkerd-cni",
+      type: "linkerd-cni-redirect",
       kubernetes: { kubeconfig: "/net.d/ZZZ-linkerd-cni-kubeconfig" },
+      extends: `/net.d/${NAME}`,
     });
     expect(statSync(dropin()).mode & 0o777).toBe(0o600);
     const lines = node.lines.length;
@@ -62,7 +63,7 @@ describe("with a runtime that reads drop-ins", () => {
     writeFileSync(node.path("net.d", "k", "50-tuning.conf"), '{"type":"tuning"}');
     const installer = node.installer();
     expect(await installer.reconcile()).toEqual({ chain: dropin() });
-    expect(called()).toEqual(["bridge", "tuning", "linkerd-cni"]);
+    expect(called()).toEqual(["bridge", "tuning", "linkerd-cni-redirect"]);
     await installer.remove(false);
     expect(readdirSync(folder())).toEqual(["50-tuning.conf"]);
   });
@@ -130,7 +131,7 @@ describe("with a runtime that reads drop-ins", () => {
     expect(await installer.reconcile()).toEqual({ chain: dropin() });
     rmSync(node.path("bin", "vendor"));
     expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("bin lacks vendor, which") });
-    expect(called()).toEqual(["bridge", "vendor", "linkerd-cni"]);
+    expect(called()).toEqual(["bridge", "vendor", "linkerd-cni-redirect"]);
   });
 
   test("an edit becomes a drop-in: the owner's file is restored", async () => {
@@ -141,7 +142,7 @@ describe("with a runtime that reads drop-ins", () => {
     expect(node.types(NAME)).toEqual(["bridge", "linkerd-cni"]);
     node.runtime = READER;
     expect(await installer.reconcile()).toEqual({ chain: dropin() });
-    expect([node.read(NAME), inode(), called()]).toEqual([LIST, first, ["bridge", "linkerd-cni"]]);
+    expect([node.read(NAME), inode(), called()]).toEqual([LIST, first, ["bridge", "linkerd-cni-redirect"]]);
     expect(Object.keys(node.content()).filter((name) => name.includes("original"))).toEqual([]);
     await installer.remove(false);
     expect(node.content()).toEqual(before);
@@ -190,7 +191,7 @@ describe("with a runtime that reads drop-ins", () => {
     await installer.reconcile();
     writeFileSync(node.path("net.d", NAME), LIST.replace('"k"', '"next"'));
     expect(await installer.reconcile()).toEqual({ chain: dropin("next") });
-    expect([called(), existsSync(folder())]).toEqual([["bridge", "linkerd-cni"], false]);
+    expect([called(), existsSync(folder())]).toEqual([["bridge", "linkerd-cni-redirect"], false]);
   });
 
   test("a new first list is chained, and the former one is not", async () => {
@@ -199,7 +200,7 @@ describe("with a runtime that reads drop-ins", () => {
     await installer.reconcile();
     writeFileSync(node.path("net.d", "05-first.conflist"), LIST.replace('"k"', '"first"'));
     expect(await installer.reconcile()).toEqual({ chain: dropin("first") });
-    expect([called("05-first.conflist"), called()]).toEqual([["bridge", "linkerd-cni"], ["bridge"]]);
+    expect([called("05-first.conflist"), called()]).toEqual([["bridge", "linkerd-cni-redirect"], ["bridge"]]);
   });
 
   test("a drop-in that is changed, or removed with or without its folder, is restored", async () => {
@@ -214,7 +215,7 @@ describe("with a runtime that reads drop-ins", () => {
     node.now += 60_000;
     await installer.reconcile();
     expect([called(), JSON.parse(readFileSync(dropin(), "utf8")).kubernetes]).toEqual([
-      ["bridge", "linkerd-cni"],
+      ["bridge", "linkerd-cni-redirect"],
       { kubeconfig: "/net.d/ZZZ-linkerd-cni-kubeconfig" },
     ]);
   });
@@ -485,31 +486,29 @@ test("taking the node from an installer that edits, and giving it back, changes 
   await first.reconcile();
   node.now += 60_000;
   expect((await first.reconcile()).problem).toBeUndefined();
-  expect([node.read(NAME), called()]).toEqual([LIST, ["bridge", "linkerd-cni"]]);
+  expect([node.read(NAME), called()]).toEqual([LIST, ["bridge", "linkerd-cni-redirect"]]);
 });
 
-describe("what an installer leaves behind", () => {
-  test("to one that knows drop-ins: everything unchanged", async () => {
-    on({ [NAME]: LIST });
-    const installer = node.installer();
-    await installer.reconcile();
-    await installer.leave();
-    expect([node.read(NAME), called()]).toEqual([LIST, ["bridge", "linkerd-cni"]]);
-  });
+test("a drop-in that an installer left is taken over by the next one", async () => {
+  on({ [NAME]: LIST });
+  const before = node.content();
+  const installer = node.installer();
+  await installer.reconcile();
+  await installer.leave();
+  expect([node.read(NAME), called()]).toEqual([LIST, ["bridge", "linkerd-cni-redirect"]]);
+  const next = node.installer("second");
+  expect(await next.reconcile()).toEqual({ chain: dropin() });
+  await next.remove(false);
+  expect(node.content()).toEqual(before);
+});
 
-  test("to one that may know only lists: an edit, which our next installer turns into a drop-in again", async () => {
-    on({ [NAME]: LIST });
-    const before = node.content();
-    const installer = node.installer();
-    await installer.reconcile();
-    await installer.leave("possible");
-    expect([node.types(NAME), existsSync(folder())]).toEqual([["bridge", "linkerd-cni"], false]);
-    const next = node.installer("second");
-    expect(await next.reconcile()).toEqual({ chain: dropin() });
-    expect(node.read(NAME)).toBe(LIST);
-    await next.remove(false);
-    expect(node.content()).toEqual(before);
-  });
+test("a drop-in that was left behind is removed by the next installer, although that one does not chain", async () => {
+  on({ [NAME]: LIST });
+  await node.installer().reconcile();
+  node.now += 60_000;
+  const next = node.installer("second", false);
+  expect(await next.reconcile()).toEqual({});
+  expect([called(), existsSync(folder())]).toEqual([["bridge"], false]);
 });
 
 test("the folders with our drop-in are watched, even during a problem", async () => {
@@ -544,12 +543,15 @@ describe("in the auxiliary chain of Multus", () => {
     const before = node.content();
     const installer = node.installer();
     expect(await installer.reconcile()).toEqual({ chain: auxiliary() });
-    expect(JSON.parse(readFileSync(auxiliary(), "utf8")).type).toBe("linkerd-cni");
+    expect(JSON.parse(readFileSync(auxiliary(), "utf8")).type).toBe("linkerd-cni-redirect");
     expect(node.read("00-multus.conf")).toBe(multus());
     rmSync(auxiliary());
     expect(await installer.reconcile()).toEqual({ chain: auxiliary() });
     await installer.remove(false);
-    expect([node.content(), readdirSync(node.path("vendor"))]).toEqual([before, []]);
+    expect([node.content(), readdirSync(node.path("vendor"))]).toEqual([
+      { ...before, "bin/linkerd-cni": expect.any(String), "bin/linkerd-cni-redirect": expect.any(String) },
+      [],
+    ]);
   });
 
   test.each([
@@ -669,32 +671,82 @@ describe("in the auxiliary chain of Multus", () => {
     expect(node.content()).toMatchObject(before);
   });
 
-  test.each(["possible", "certain"] as const)(
-    "it stays for a working successor, unless that one has another chain: %s",
-    async (handOver) => {
-      withMultus();
-      const first = node.installer();
-      await first.reconcile();
-      await node.installer("second").reconcile();
-      await first.leave(handOver);
-      expect(readdirSync(node.path("vendor"))).toEqual(handOver === "certain" ? [] : ["99-linkerd-cni.conf"]);
-      const third = node.installer("third");
-      await third.reconcile();
-      await third.leave("possible");
-      expect(readdirSync(node.path("vendor"))).toEqual([]);
-    },
-  );
-
-  test("it is left to a successor with the same chain, and removed for another", async () => {
+  test("it is left to a successor with the same chain", async () => {
     withMultus();
     const installer = node.installer();
     await installer.reconcile();
     await installer.leave();
     expect(readdirSync(node.path("vendor"))).toEqual(["99-linkerd-cni.conf"]);
-    const second = node.installer("second");
-    await second.reconcile();
-    await second.leave("certain");
-    expect(readdirSync(node.path("vendor"))).toEqual([]);
+  });
+
+  test.each([
+    ["auto", true],
+    ["auto", false],
+    ["auxiliary", true],
+  ] as const)(
+    "another folder is left by the next installer, with chaining %s, chained %s",
+    async (chaining, chained) => {
+      withMultus();
+      const before = node.content();
+      mkdirSync(folder("vendor"));
+      node.auxiliaryDir = "/net.d/vendor";
+      writeFileSync(node.path("net.d", "00-multus.conf"), multus({ clusterNetwork: "/host/net.d/10-ovn.conf" }));
+      await node.installer().reconcile();
+      expect(existsSync(dropin("vendor"))).toBe(true);
+      node.chaining = chaining;
+      node.auxiliaryDir = "/vendor";
+      writeFileSync(node.path("net.d", "00-multus.conf"), multus());
+      node.now += 60_000;
+      const next = node.installer("second", chained);
+      await next.reconcile();
+      expect(existsSync(dropin("vendor"))).toBe(false);
+      await next.remove(false);
+      expect(node.content()).toMatchObject(before);
+      // Multus ends pods with the chain that started them.
+      expect(node.pluginFiles()).toEqual(["linkerd-cni", "linkerd-cni-redirect"]);
+      expect(node.read("00-multus.conf")).toBe(multus());
+    },
+  );
+
+  test("an uninstall removes the folder's file that an installer with another chain left", async () => {
+    withMultus();
+    mkdirSync(folder("vendor"));
+    node.auxiliaryDir = "/net.d/vendor";
+    writeFileSync(node.path("net.d", "00-multus.conf"), multus({ clusterNetwork: "/host/net.d/10-ovn.conf" }));
+    const installer = node.installer();
+    await installer.reconcile();
+    node.chaining = "auto";
+    await node.installer().remove(false);
+    expect(existsSync(dropin("vendor"))).toBe(false);
+    expect(existsSync(node.path("net.d", "linkerd-cni.journal"))).toBe(false);
+  });
+
+  test("a file in a folder that is not mounted keeps the executable, is named, and is noted until it is seen", async () => {
+    withMultus();
+    await node.installer().reconcile();
+    node.chaining = "auto";
+    node.now += 60_000;
+    for (const owner of ["second", "third"]) {
+      const next = node.installer(owner);
+      await next.reconcile();
+      const named = node.lines.filter((line) => line.includes("/vendor/99-linkerd-cni.conf, by an earlier installer"));
+      expect(named).toHaveLength(owner === "second" ? 1 : 3);
+      await next.remove(false);
+      expect(node.pluginFiles()).toEqual(["linkerd-cni", "linkerd-cni-redirect"]);
+      expect(Object.keys(node.content()).sort()).toEqual([
+        "bin/linkerd-cni",
+        "bin/linkerd-cni-redirect",
+        "net.d/00-multus.conf",
+        "net.d/linkerd-cni.journal",
+      ]);
+    }
+    expect(existsSync(auxiliary())).toBe(true);
+    node.chaining = "auxiliary";
+    const last = node.installer("fourth");
+    await last.reconcile();
+    await last.remove(false);
+    expect(existsSync(auxiliary())).toBe(false);
+    expect(existsSync(node.path("net.d", "linkerd-cni.journal"))).toBe(false);
   });
 });
 

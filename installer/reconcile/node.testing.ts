@@ -25,7 +25,6 @@ import { pluginFile } from "../state/plugin-file";
 import { createInstruments } from "../telemetry/instruments";
 import { Reconciler, type ReconcilerDeps } from "./reconciler";
 import { stanzaForNode } from "./stanza";
-import type { HandOver } from "./stop-decision";
 
 /** A list as written by a primary CNI. */
 export const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n {"type":"bridge"}\n]}\n';
@@ -49,6 +48,7 @@ export class Node {
   runtime: string | undefined;
   chaining: Chaining = "auto";
   multipleBinDirs = false;
+  auxiliaryDir = "/vendor";
   /** How pods are chained, after the last look at the node. */
   choice: Choice | undefined;
   /** Whether the node's runtime opens a folder of drop-ins when it is made to read again. */
@@ -121,7 +121,7 @@ export class Node {
       DEST_CNI_BIN_DIR: this.binDir,
       CONTAINER_CNI_BIN_DIR: this.path("image"),
       CHAINING: this.chaining,
-      AUXILIARY_CHAIN_DIR: "/vendor",
+      AUXILIARY_CHAIN_DIR: this.auxiliaryDir,
       SERVICE_ACCOUNT_DIR: this.path("account"),
       KUBERNETES_SERVICE_HOST: "fd00::1",
       KUBERNETES_SERVICE_PORT: "6443",
@@ -160,7 +160,7 @@ export class Node {
       },
       remove: (keepPlugin: boolean, attachments?: Attachments) =>
         reconciler.remove({ keepPlugin, all: this.isSibling, ...(attachments === undefined ? {} : { attachments }) }),
-      leave: (handOver?: HandOver) => reconciler.leave(handOver),
+      leave: () => reconciler.leave(),
     };
   }
 }

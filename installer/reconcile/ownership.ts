@@ -6,7 +6,7 @@ import type { Plan, Wanted } from "../plan/plan";
 import { isTokenless, tokenOf } from "../state/kubeconfig-file";
 import type { NodeState } from "../state/node-state";
 import type { Paths } from "../state/paths";
-import type { PluginFile } from "../state/plugin-file";
+import { failureOf, type PluginFile } from "../state/plugin-file";
 
 /** The observed state of a node, and the planned changes. */
 export interface Look {
@@ -108,12 +108,12 @@ export class Ownership {
   private async wrong(look: Look): Promise<Reasons> {
     const { state, wanted } = look;
     const { paths, plugin, accepts } = this.deps;
-    const failure = await plugin.failure(paths.plugin, paths.image);
+    const failure = await failureOf(paths, plugin);
     const token = tokenOf(state.kubeconfig);
     const verdict = token === undefined ? undefined : await accepts(token);
     const isChainWanted = wanted.chained && state.journal?.unchained !== true;
     return {
-      ...(failure === undefined ? {} : { plugin: `${paths.plugin} does not answer VERSION: ${failure}` }),
+      ...(failure === undefined ? {} : { plugin: failure }),
       ...(verdict === undefined && !isTokenless(state.kubeconfig)
         ? { kubeconfig: `${paths.kubeconfig} holds no token` }
         : {}),

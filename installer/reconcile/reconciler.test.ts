@@ -39,6 +39,7 @@ test("plugin, kubeconfig and chain are installed in this order, and removed with
   const wrote = node.lines.filter((line) => line.includes(" wrote ")).map((line) => line.trim().split("/").at(-1));
   expect(wrote.filter((name) => name !== "linkerd-cni.journal")).toEqual([
     "linkerd-cni",
+    "linkerd-cni-redirect",
     "ZZZ-linkerd-cni-kubeconfig",
     "10-k.conflist.linkerd-cni-original",
     "10-k.conflist",
@@ -60,10 +61,13 @@ test("the plugin that was prepared is put in place without being copied or run a
   const runs = countRuns();
   const installer = node.installer();
   await installer.prepare();
-  expect([node.pluginFiles(), runs()]).toEqual([["linkerd-cni.linkerd-cni-tmp"], 1]);
+  expect([node.pluginFiles(), runs()]).toEqual([
+    ["linkerd-cni-redirect.linkerd-cni-tmp", "linkerd-cni.linkerd-cni-tmp"],
+    2,
+  ]);
   const { ino } = statSync(node.path("bin", "linkerd-cni.linkerd-cni-tmp"));
   await installer.reconcile();
-  expect([node.pluginFiles(), runs()]).toEqual([["linkerd-cni"], 1]);
+  expect([node.pluginFiles(), runs()]).toEqual([["linkerd-cni", "linkerd-cni-redirect"], 2]);
   expect(statSync(node.path("bin", "linkerd-cni")).ino).toBe(ino);
 });
 
@@ -92,17 +96,17 @@ test("a plugin that does not run is not put in place, nor anything that is to be
   expect(node.types("10-k.conflist")).toEqual(["bridge"]);
 });
 
-test("the plugin runs once before it is put in place, and again if it is changed there", async () => {
+test("each executable runs once before it is put in place, and again if it is changed there", async () => {
   on({ "10-k.conflist": LIST });
   const runs = countRuns();
   const installer = node.installer();
   await installer.reconcile();
   await installer.reconcile();
-  expect([node.types("10-k.conflist"), runs()]).toEqual([["bridge", "linkerd-cni"], 1]);
+  expect([node.types("10-k.conflist"), runs()]).toEqual([["bridge", "linkerd-cni"], 2]);
   // The same mode: only the time of the last change tells.
   chmodSync(node.path("bin", "linkerd-cni"), 0o755);
   await installer.reconcile();
-  expect(runs()).toBe(2);
+  expect(runs()).toBe(3);
 });
 
 test.each([

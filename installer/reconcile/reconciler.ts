@@ -7,19 +7,18 @@ import type { Disk } from "../apply/disk";
 import type { Choice } from "../plan/chaining";
 import type { Change } from "../plan/change";
 import { type Plan, planInstall, planLeaving, STEPS, type Step, type Wanted } from "../plan/plan";
-import { type Attachments, type Next, Removal } from "../plan/removal";
+import { type Attachments, leftMessage, type Next, Removal } from "../plan/removal";
 import { movedFrom } from "../state/directories";
 import type { NodeState } from "../state/node-state";
 import { observe } from "../state/observe";
 import type { Paths } from "../state/paths";
-import type { PluginFile } from "../state/plugin-file";
+import { failureOf, type PluginFile } from "../state/plugin-file";
 import type { Instruments } from "../telemetry/instruments";
 import { type Backoff, isContested, NO_BACKOFF, repaired, undone, waitMs } from "./backoff";
 import { blockedMessage, chainedMessage, hiddenMessage, passedOverMessage, renamedMessage, sayOnce } from "./messages";
 import { callsPlugin, type Look, Ownership, type Turn, whyNoChain } from "./ownership";
 import { RuntimeReads } from "./runtime-reads";
 import { SettleDelay } from "./settle-delay";
-import type { HandOver } from "./stop-decision";
 
 /** The state of the node after a run. */
 export interface Status {
@@ -159,31 +158,13 @@ export class Reconciler {
     }
   }
 
-  /**
-   * Leaves everything in place for the current or next installer. @param handOver if that installer knows, or may know,
-   * only edited lists
-   */
-  async leave(handOver?: HandOver): Promise<void> {
+  /** Leaves everything in place for the current or next installer. */
+  async leave(): Promise<void> {
     const { paths, plugin, owner } = this.deps;
     await this.changer.staged();
     const state = observe(paths, plugin);
-    if (handOver !== undefined) await this.handOver(state, handOver === "certain");
-    if (state.journal?.owner === owner) await this.changer.run(planLeaving(observe(paths, plugin), paths));
+    if (state.journal?.owner === owner) await this.changer.run(planLeaving(state, paths));
     else await this.changer.unstage();
-  }
-
-  /** Replaces our drop-in by an edit, and removes the stanza from Multus' auxiliary chain. */
-  private async handOver(state: NodeState, isCertain: boolean): Promise<void> {
-    const { paths, owner } = this.deps;
-    const isOurs = state.journal?.owner === owner;
-    if (paths.auxiliary !== undefined) {
-      // The installer that has the node now may need it, unless it is known to use another chain.
-      if (isCertain || isOurs) await this.changer.run([{ do: "remove", path: paths.auxiliary }]);
-      return;
-    }
-    if (!isOurs) return;
-    const { steps } = planInstall(state, paths, { owner, ...this.deps.wanted(), chaining: "edit" });
-    await this.changer.run([...steps.chain, ...steps.rest]);
   }
 
   /** @param first the installer that had the node when the removal began; one that takes it later keeps it */
@@ -247,6 +228,7 @@ export class Reconciler {
       ...passed.map(({ file, reason }) => passedOverMessage(join(paths.netDir, file), reason, passesOver)),
       ...plan.renamed.map((name) => renamedMessage(join(paths.netDir, name))),
       ...plan.neighbours.warnings,
+      ...state.hiddenAuxiliary.map(leftMessage),
     ]);
     return this.take({ state, plan, wanted }, now);
   }
@@ -274,7 +256,8 @@ export class Reconciler {
     let kept: Status | undefined;
     for (const step of STEPS) {
       if (step === "chain") {
-        const failure = await this.chainFailure();
+        // A chain with a plugin that does not run would keep the node from starting pods.
+        const failure = await failureOf(this.deps.paths, this.deps.plugin);
         if (failure !== undefined) return kept ?? { problem: failure };
         // Owners may write their files while the plugin is copied.
         if (changed) return undefined;
@@ -326,13 +309,6 @@ export class Reconciler {
     const { chain, choice } = plan;
     if (chain === undefined || choice === undefined) return {};
     return { chain, choice };
-  }
-
-  /** Why the step does not chain: a chain with a plugin that does not run would keep the node from starting pods. */
-  private async chainFailure(): Promise<string | undefined> {
-    const { paths, plugin } = this.deps;
-    const failure = await plugin.failure(paths.plugin, paths.image);
-    return failure === undefined ? undefined : `${paths.plugin} does not answer VERSION: ${failure}`;
   }
 
   /** Takes one step; returns a status if it failed or must wait. */

@@ -213,7 +213,7 @@ describe("with attachments for which the plugin is still called", () => {
     expect(hasPlugin()).toBe(true);
     expect(node.read("10-k.conflist")).toBe(LIST);
     expect(existsSync(node.path("net.d", "ZZZ-linkerd-cni-kubeconfig"))).toBe(false);
-    expect(node.lines.at(-1)).toContain("it is removed with the last of them");
+    expect(node.lines.at(-1)).toContain("are removed with the last of them");
   });
 
   test("it is removed at once if all end meanwhile, or none exist, whatever the runtime", async () => {

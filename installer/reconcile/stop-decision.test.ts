@@ -44,29 +44,8 @@ const found = (is: Finding["is"], remove: boolean, why: string) => ({
   remove,
   why: expect.stringContaining(why),
   ...(is === "certain" && remove ? { all: true as const } : {}),
-  ...(is === "doubtful" ? { handOver: "possible" as const } : {}),
 });
-/** Its installer cannot be recognized as ours. */
-const there = { ...found("certain", false, "our DaemonSet is there"), handOver: "certain" };
-
-const installed = (env: Readonly<Record<string, string>>) => {
-  const container = { name: "install-cni", env: Object.entries(env).map(([name, value]) => ({ name, value })) };
-  return { [DAEMON_SET]: { spec: { template: { spec: { containers: [container] } } } } };
-};
-
-test.each<readonly [string, Readonly<Record<string, string>>, string | undefined, Finding["handOver"]]>([
-  ["ours", { HEALTH_PORT: "9991" }, undefined, undefined],
-  ["linkerd's", { DEST_CNI_NET_DIR: "/etc/cni/net.d" }, undefined, "certain"],
-  ["ours, with the same auxiliary chain", { HEALTH_PORT: "9991", AUXILIARY_CHAIN_DIR: "/run/a" }, "/run/a", undefined],
-  ["ours, with another auxiliary chain", { HEALTH_PORT: "9991", AUXILIARY_CHAIN_DIR: "/run/b" }, "/run/a", "certain"],
-  ["ours, without an auxiliary chain", { HEALTH_PORT: "9991" }, "/run/a", "certain"],
-])(
-  "files beside the configuration are handed over if the next installer is %s: %j",
-  async (_, env, auxiliary, handOver) => {
-    const finding = await askForDaemonSet({ ...question(installed(env)), auxiliary });
-    expect([finding.remove, finding.handOver]).toEqual([false, handOver]);
-  },
-);
+const there = found("certain", false, "our DaemonSet is there");
 
 test.each<readonly [string, number, Finding]>([
   ["it is deleted", 404, found("certain", true, "our DaemonSet n/d is deleted")],

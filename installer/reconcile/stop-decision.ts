@@ -1,4 +1,4 @@
-import { Container, InstallerVariable } from "../../cni/contract";
+import { InstallerVariable } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
 import { type PlacementSpec, whyNotPlaced } from "../../kubernetes/placement";
 import type { Transport } from "../../kubernetes/transport";
@@ -16,20 +16,12 @@ const DEADLINE_MS = 4_000;
 const ASK_FOR_MS = 15_000;
 const ASK_AGAIN_MS = 2_000;
 
-/** Whether the next installer does not know, or may not know, our files beside the configuration. */
-export type HandOver = "certain" | "possible";
-
 /** What a stopping installer does with its files, and why. */
 export interface StopDecision {
   readonly remove: boolean;
   readonly why: string;
   /** The whole installation ends: the files of another installer are also removed. */
   readonly all?: true;
-  /**
-   * The next installer may not know drop-ins, such as linkerd's, and would leave one behind that calls the plugin it
-   * removes.
-   */
-  readonly handOver?: HandOver;
 }
 
 /** The result of one round of requests. */
@@ -46,7 +38,7 @@ const certain = (remove: boolean, why: string): Finding => ({
 });
 const confirmable = (remove: boolean, why: string): Finding => ({ is: "confirmable", remove, why });
 /** `helm rollback` to linkerd's chart also removes our permissions before our pod stops. */
-const doubtful = (why: string): Finding => ({ is: "doubtful", remove: false, why, handOver: "possible" });
+const doubtful = (why: string): Finding => ({ is: "doubtful", remove: false, why });
 
 export interface Clock {
   readonly sleep: (ms: number) => Promise<unknown>;
@@ -76,27 +68,9 @@ export async function decide(
   }
 }
 
-interface Variable {
-  readonly name: string;
-  readonly value?: string;
-}
-
-interface PodSpec extends PlacementSpec {
-  readonly containers?: readonly { readonly name: string; readonly env?: readonly Variable[] }[];
-}
-
 interface DaemonSetObject {
   readonly metadata?: ObjectMeta;
-  readonly spec?: { readonly template?: { readonly spec?: PodSpec } };
-}
-
-/** Whether the DaemonSet's next installer manages this one's files beside the node's configuration. */
-function knowsDropins({ spec }: DaemonSetObject, { auxiliary }: Question): boolean {
-  const { containers = [] } = spec?.template?.spec ?? {};
-  const env = containers.find(({ name }) => name === Container.installer)?.env ?? [];
-  const value = (name: string) => env.find((each) => each.name === name)?.value;
-  if (value(InstallerVariable.healthPort) === undefined) return false;
-  return auxiliary === undefined || value(InstallerVariable.auxiliaryDir) === auxiliary;
+  readonly spec?: { readonly template?: { readonly spec?: PlacementSpec } };
 }
 
 const isDeleting = ({ metadata }: { readonly metadata?: ObjectMeta }): boolean =>
@@ -140,8 +114,6 @@ export interface Question {
   readonly node?: string | undefined;
   readonly pod?: string | undefined;
   readonly own: Transport;
-  /** The folder of Multus' auxiliary chain in which this installer has put the stanza. */
-  readonly auxiliary?: string | undefined;
   /** The plugin's access, by a token that is not bound to our pod; absent if it has no such token. */
   readonly plugin?: Transport | undefined;
 }
@@ -169,8 +141,7 @@ async function thereIs(daemonSet: DaemonSetObject, question: Question): Promise<
   if (isDeleting(object)) return certain(true, NAMESPACE_GONE);
   const unwanted = await whyUnwanted(daemonSet, question);
   if (unwanted !== undefined) return certain(true, `our DaemonSet no longer selects this node: ${unwanted}`);
-  const stays = certain(false, "our DaemonSet is there: its next pod takes over");
-  return knowsDropins(daemonSet, question) ? stays : { ...stays, handOver: "certain" };
+  return certain(false, "our DaemonSet is there: its next pod takes over");
 }
 
 const NAMESPACE_GONE = "our namespace is being deleted";

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { attachmentName } from "../../cni/attachments";
-import { PLUGIN_TYPE } from "../../cni/stanza";
+import { callsPlugin } from "../../cni/stanza";
 import { fromBase64, textOf } from "../../system/bytes";
 import { join } from "../../system/path";
 
@@ -12,13 +12,11 @@ interface Cached {
   readonly config?: string;
 }
 
-const callsPlugin = new RegExp(`"type"\\s*:\\s*"${PLUGIN_TYPE}"`);
-
 function attachmentIn(path: string): readonly string[] {
   try {
     const { containerId, ifName, config = "" } = JSON.parse(readFileSync(path, "utf8")) as Cached;
     if (containerId === undefined || ifName === undefined) return [];
-    return callsPlugin.test(textOf(fromBase64(config))) ? [attachmentName(containerId, ifName)] : [];
+    return callsPlugin(textOf(fromBase64(config))) ? [attachmentName(containerId, ifName)] : [];
   } catch {
     return []; // it has just ended, or libcni cannot read it either
   }

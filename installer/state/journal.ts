@@ -3,7 +3,8 @@ import { sha256 } from "../../system/crypto";
 
 /**
  * What the installer must know after a crash and cannot derive from the node's files. `made` and `links` serve edited
- * lists and are empty on a node with a drop-in; `folders` serves drop-ins; the rest serves every way to chain.
+ * lists and are empty on a node with a drop-in; `folders` serves drop-ins, `auxiliary` Multus; the rest serves every way
+ * to chain.
  */
 export interface Journal {
   readonly version: 1;
@@ -26,10 +27,18 @@ export interface Journal {
   readonly links?: Readonly<Record<string, string>>;
   /** Folders with our drop-in, and whether we made them. */
   readonly folders?: Readonly<Record<string, boolean>>;
+  /**
+   * Paths on the node of our files in Multus' auxiliary chains, also of those that are removed: Multus ends a pod with
+   * the chain that started it.
+   */
+  readonly auxiliary?: readonly string[];
 }
 
 /** Identifies a content. */
 export const digest = (bytes: Uint8Array): string => hex(sha256(bytes));
+
+const list = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
 
 const texts = (map: object = {}): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(map).filter(([, value]) => typeof value === "string"));
@@ -70,7 +79,7 @@ export function encodeJournal(journal: Journal): Uint8Array {
 /** Undefined if the content is not a journal; then only the node's files decide. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
-    const { version, owner, left, former, failed, unchained, made, links, folders } = JSON.parse(
+    const { version, owner, left, former, failed, unchained, made, links, folders, auxiliary } = JSON.parse(
       textOf(bytes),
     ) as Partial<Journal>;
     if (version !== 1 || typeof owner !== "string") return undefined;
@@ -78,12 +87,13 @@ export function decodeJournal(bytes: Uint8Array): Journal | undefined {
       version,
       owner,
       ...(left === true ? { left } : {}),
-      ...(Array.isArray(former) ? { former: former.filter((each) => typeof each === "string") } : {}),
+      ...(Array.isArray(former) ? { former: list(former) } : {}),
       ...(typeof failed === "string" ? { failed } : {}),
       ...(unchained === true ? { unchained } : {}),
       made: texts(made),
       ...(links === undefined ? {} : { links: texts(links) }),
       ...(folders === undefined ? {} : { folders: flags(folders) }),
+      ...(Array.isArray(auxiliary) ? { auxiliary: list(auxiliary) } : {}),
     };
   } catch {
     return undefined;

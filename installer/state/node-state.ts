@@ -49,6 +49,10 @@ export interface NodeState {
   readonly dropins: ReadonlyMap<string, readonly FoundFile[]>;
   /** The files of Multus' auxiliary chain; empty for other ways of chaining. */
   readonly auxiliary: readonly FoundFile[];
+  /** The files of earlier installers in other auxiliary chains, by their paths here, if they exist. */
+  readonly formerAuxiliary: ReadonlyMap<string, FoundFile>;
+  /** The same on the node, if their folders are not mounted here. */
+  readonly hiddenAuxiliary: readonly string[];
   /** Names of all entries of the configuration directory. */
   readonly names: readonly string[];
   /** Those that are neither directories nor links. */
@@ -57,8 +61,8 @@ export interface NodeState {
   /** The journal's file, even if invalid. */
   readonly journalBytes?: Uint8Array;
   readonly kubeconfig?: FoundFile;
-  /** Whether the node's plugin equals the image's, byte for byte. */
-  readonly isPluginCurrent: boolean;
+  /** Paths of the executables that differ from the image's, or are missing. */
+  readonly outdated: readonly string[];
   /** The attachments that an uninstall left, followed by their directory. */
   readonly attached: readonly Remain[];
   /** Names of all files in the plugin directory. */

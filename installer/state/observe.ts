@@ -53,10 +53,22 @@ export function isAsSeen({ path, bytes }: Seen, view: View): boolean {
   return now === undefined || bytes === undefined ? now === bytes : equal(now, bytes);
 }
 
-function isPluginCurrent(paths: Paths, plugin: PluginFile): boolean {
-  // A link may lead to itself.
-  const isLink = lstatSync(paths.plugin, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  return !isLink && plugin.isCopy(paths.image, paths.plugin);
+/** The files in auxiliary chains that the journal notes, except the one that this installer writes. */
+function findFormerAuxiliary(
+  paths: Paths,
+  auxiliary: readonly string[] = [],
+): Pick<NodeState, "formerAuxiliary" | "hiddenAuxiliary"> {
+  const noted = auxiliary
+    .map((onNode) => ({ onNode, path: join(paths.mountPrefix === "" ? "/" : paths.mountPrefix, onNode) }))
+    .filter(({ path }) => path !== paths.auxiliary);
+  const isMounted = ({ path }: { readonly path: string }) =>
+    paths.mountPrefix === "" || paths.mounted.some((directory) => path.startsWith(`${directory}/`));
+  const found = noted.filter(isMounted).flatMap(({ path }) => {
+    const file = find(path, paths);
+    return file === undefined || file.ignored ? [] : [[path, file] as const];
+  });
+  const hidden = noted.filter((each) => !isMounted(each)).map(({ onNode }) => onNode);
+  return { formerAuxiliary: new Map(found), hiddenAuxiliary: hidden };
 }
 
 /** One of our directories and all its entries, innermost first. */
@@ -137,6 +149,7 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     originals: new Map(originals),
     dropins,
     auxiliary: findAuxiliary(paths, paths),
+    ...findFormerAuxiliary(paths, decoded?.auxiliary),
     names,
     notFolders: readdirSync(paths.netDir, { withFileTypes: true })
       .filter((entry) => !entry.isDirectory() && !entry.isSymbolicLink())
@@ -144,7 +157,7 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     ...(decoded === undefined ? {} : { journal: decoded }),
     ...(journal === undefined ? {} : { journalBytes: journal }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
-    isPluginCurrent: isPluginCurrent(paths, plugin),
+    outdated: paths.plugins.filter((path) => !plugin.isCopy(paths.image, path)),
     attached: findAll(paths.attached),
     executables: readdirSync(paths.binDir),
     leftovers: [...leftovers],

@@ -1,6 +1,6 @@
 import { ATTACHED } from "../../cni/attachments";
 import { DROPIN_FILE } from "../../cni/conflist/dropin";
-import { PLUGIN_TYPE } from "../../cni/stanza";
+import { PLUGIN_TYPE, PLUGIN_TYPES } from "../../cni/stanza";
 import { dirname, join } from "../../system/path";
 import type { Settings } from "../settings";
 import { JOURNAL_NAME } from "./journal";
@@ -12,8 +12,8 @@ export interface Paths extends View {
   readonly binDir: string;
   /** The same two, as paths on the node. */
   readonly onNode: { readonly netDir: string; readonly binDir: string };
-  /** The file that runtimes call. */
-  readonly plugin: string;
+  /** The executables that runtimes call: copies of the image's, by each name. */
+  readonly plugins: readonly string[];
   /** The plugin in this image. */
   readonly image: string;
   /** Directory of the attachments left by an uninstall. */
@@ -37,7 +37,7 @@ export function pathsOf(settings: Settings): Paths {
     netDir: netDir.here,
     binDir: binDir.here,
     onNode: { netDir: netDir.onNode, binDir: binDir.onNode },
-    plugin: join(binDir.here, PLUGIN_TYPE),
+    plugins: PLUGIN_TYPES.map((name) => join(binDir.here, name)),
     image: join(pluginDir, PLUGIN_TYPE),
     attached: join(binDir.here, ATTACHED),
     kubeconfig: join(netDir.here, kubeconfigName),

@@ -1,8 +1,9 @@
-import { statSync } from "node:fs";
+import { lstatSync, statSync } from "node:fs";
 import { type Ended, run } from "../../system/child";
 import { isSameSync } from "../../system/fs";
 import { dirname } from "../../system/path";
 import { mountOf, readMountinfo } from "./mounts";
+import type { Paths } from "./paths";
 
 /** The plugin's files in the image and on the node. Results are cached until a file changes. */
 export interface PluginFile {
@@ -88,6 +89,15 @@ async function askVersion(program: string): Promise<string | undefined> {
   return reasonOf(await run(program, [], { env, cwd: "/", timeoutMs: VERSION_DEADLINE_MS, maxBytes: VERSION_BYTES }));
 }
 
+/** Why one of the node's executables does not run, with its path; undefined if each does. */
+export async function failureOf({ plugins, image }: Paths, plugin: PluginFile): Promise<string | undefined> {
+  for (const path of plugins) {
+    const why = await plugin.failure(path, image);
+    if (why !== undefined) return `${path} does not answer VERSION: ${why}`;
+  }
+  return undefined;
+}
+
 /** The image's plugin, and the copies of it on the node. */
 export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile {
   const compared = new Map<string, { readonly source: Stamp; readonly copy: Stamp; readonly same: boolean }>();
@@ -96,7 +106,9 @@ export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile 
   const isNoexec = (directory: string) => mountOf(mountinfo(), directory)?.options.includes("noexec") === true;
   return {
     isCopy: (source, copy) => {
-      const [wanted, found] = [stamp(source), stamp(copy)];
+      // A link may lead to itself.
+      const isLink = lstatSync(copy, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+      const [wanted, found] = [stamp(source), isLink ? undefined : stamp(copy)];
       if (wanted === undefined) throw new Error(`the plugin's file ${source} is missing in this image`);
       if (found === undefined) return false;
       const known = compared.get(copy);

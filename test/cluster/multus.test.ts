@@ -244,7 +244,7 @@ const auxiliary = (kind: MultusKind) => (cluster: TestCluster) => {
   }, 1_800_000);
 
   test("the stanza is in the chain, and neither Multus' nor the network's own configuration is touched", async () => {
-    expect(JSON.parse(await inside("cat", file)).type).toBe("linkerd-cni");
+    expect(JSON.parse(await inside("cat", file)).type).toBe("linkerd-cni-redirect");
     const changed = differences(before, await cluster.directories());
     expect(changed.filter((path) => /\.(conf|conflist)$/.test(path))).toEqual([]);
   });
@@ -287,7 +287,7 @@ const auxiliary = (kind: MultusKind) => (cluster: TestCluster) => {
   test("an uninstall leaves only the plugin, which Multus calls to end pods from before it", async () => {
     await cluster.kubectl.run("delete", "pod", "plain", "--timeout=60s");
     await cluster.uninstall();
-    expect(differences(before, await cluster.directories())).toEqual(["linkerd-cni"]);
+    expect(differences(before, await cluster.directories())).toEqual(["linkerd-cni", "linkerd-cni-redirect"]);
     const [late] = await cluster.kubectl.start(pod("late", { proxy: "sidecar" }));
     expect(await dial("server", `${late}:8080`)).toEqual(served(8080));
     await cluster.kubectl.run("delete", "pods", "--all", "--timeout=60s");

@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { outputs, root } from "../../build/paths";
 import { Progress } from "../../build/progress";
+import { isPlugin, PLUGIN_TYPE } from "../../cni/stanza";
 import { snapshot } from "../../demo/snapshot";
 import type { CallRecord } from "../../host/call-log";
 import { suite, which } from "../support/requirements";
@@ -92,9 +93,9 @@ export class TestCluster {
     return { ...list, plugins: [...list.plugins, ...appended] };
   }
 
-  /** Types of the plugins in the node's chain, in order. */
+  /** Types of the plugins in the node's chain, in order; ours is `linkerd-cni` by either name. */
   async chain(): Promise<string[]> {
-    return (await this.configuration()).plugins.map(({ type }) => type);
+    return (await this.configuration()).plugins.map(({ type }) => (isPlugin(type) ? PLUGIN_TYPE : type));
   }
 
   /** Every byte of the node's CNI directories. */

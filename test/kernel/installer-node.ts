@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { buildExecutable } from "../../build/engine";
 import { outputs, root } from "../../build/paths";
 import { PRODUCT } from "../../build/programs";
+import { isPlugin } from "../../cni/stanza";
 import { PRIMARY_PLUGINS, writePrimaryPlugins } from "../../installer/primary-plugins.testing";
 import { startProgram } from "../support/program";
 
@@ -139,7 +140,7 @@ export class TestNode {
   isChained(name: string): boolean {
     if (!existsSync(join(this.netDir, name))) return false;
     const types = this.types(name);
-    return types.indexOf("linkerd-cni") === types.length - 1;
+    return types.findIndex(isPlugin) === types.length - 1;
   }
 
   /** Types of the plugins that a runtime calls for a list, those of its drop-ins included. */
@@ -238,8 +239,8 @@ export class TestNode {
   }
 
   /** Whether the node's plugin runs. */
-  answers(): boolean {
-    return answersVersion(join(this.binDir, "linkerd-cni"));
+  answers(name = "linkerd-cni"): boolean {
+    return answersVersion(join(this.binDir, name));
   }
 
   delete(): void {
@@ -254,11 +255,11 @@ export class TestNode {
   }
 
   private brokenIn(name: string): readonly string[] {
-    const ours = this.plugins(name).find(({ type }) => type === "linkerd-cni");
+    const ours = this.plugins(name).find(({ type }) => isPlugin(type));
     if (ours === undefined) return [];
     const kubeconfig = ours.kubernetes?.kubeconfig ?? "";
     const problems = [
-      ...(this.answers() ? [] : [`${name}: its plugin does not run`]),
+      ...(this.answers(ours.type) ? [] : [`${name}: its plugin does not run`]),
       ...(existsSync(kubeconfig) ? [] : [`${name}: no kubeconfig ${kubeconfig}`]),
     ];
     return problems;

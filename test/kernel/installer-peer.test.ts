@@ -3,6 +3,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { App, Chart } from "cdk8s";
@@ -88,10 +89,10 @@ async function startPeer(
   };
 }
 
-/** Whether a configuration is whole, and chained. */
+/** Whether a configuration is whole, and ends in the plugin itself. */
 function isChained(node: TestNode, name: string): boolean {
   try {
-    return node.isChained(name);
+    return JSON.parse(node.read(name)).plugins.at(-1).type === "linkerd-cni";
   } catch {
     return false; // half-written
   }
@@ -216,7 +217,11 @@ suite("either installer by the other's ConfigMap", pluginLacks, () => {
     writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
     copyFileSync(plugin.executable, join(node.imageDir, "linkerd-cni"));
   });
-  afterEach(() => node.delete());
+  const mounted: string[] = [];
+  afterEach(() => {
+    for (const path of mounted.splice(0)) execFileSync("umount", [path]);
+    node.delete();
+  });
   afterAll(async () => {
     await plugin.close();
     api.close();
@@ -273,5 +278,112 @@ suite("either installer by the other's ConfigMap", pluginLacks, () => {
     await installPeer(node, ["10-k.conflist"], LINKERDS, api.port);
     expect(isLinkerds()).toBe(true);
     expect(lines(await rules())).toEqual(lines(theirs));
+  });
+
+  /** Calls what a runtime calls for a meshed pod, in their order. @returns the types, each with what is wrong */
+  async function calls(verb: "ADD" | "DEL", pod: string, list: Chain): Promise<readonly string[]> {
+    const { name, cniVersion, plugins } = list;
+    const ours = plugins.filter(({ type }) => type.startsWith("linkerd-cni"));
+    const outcomes: string[] = [];
+    for (const stanza of verb === "ADD" ? ours : ours.toReversed()) {
+      const { status, stdout } = await plugin.node.run(join(node.binDir, stanza.type), [], {
+        input: JSON.stringify({ ...stanza, name, cniVersion, prevResult: config.prevResult }),
+        env: plugin.environment(pod, { CNI_COMMAND: verb, PATH: process.env["PATH"] ?? "" }),
+      });
+      outcomes.push(`${stanza.type}${status === 0 ? "" : ` ${status} ${stdout}`}`);
+    }
+    return outcomes;
+  }
+
+  interface Chain {
+    readonly name: string;
+    readonly cniVersion: string;
+    readonly plugins: readonly { readonly type: string }[];
+  }
+
+  /** What a runtime loads: the list and its drop-ins. linkerd's installer writes the path that its node would have. */
+  function load(): Chain {
+    const list = JSON.parse(node.read("10-k.conflist"));
+    const dropin = join("k", "99-linkerd-cni.conf");
+    const below = existsSync(join(node.netDir, dropin)) ? [JSON.parse(node.read(dropin))] : [];
+    const plugins = [...list.plugins, ...below].map((each: { kubernetes?: object }) =>
+      each.kubernetes === undefined
+        ? each
+        : { ...each, kubernetes: { kubeconfig: join(node.netDir, "ZZZ-linkerd-cni-kubeconfig") } },
+    );
+    return { ...list, plugins };
+  }
+
+  const isRedirected = (pod: string) => ({
+    byLinkerds: ["iptables-nft-save", "iptables-legacy-save"].some((program) =>
+      plugin.node.within(pod, program, ["-t", "nat"]).includes("proxy-init/redirect-all-outgoing-to-proxy-port"),
+    ),
+    byOurs: plugin.node.within(pod, "nft", ["list", "tables"]).includes("linkerd-cni"),
+  });
+
+  /** Container runtimes bind a pod's namespace to a file. */
+  async function sandbox(): Promise<string> {
+    const path = join(node.root, `netns-${performance.now()}`);
+    writeFileSync(path, "");
+    execFileSync("mount", ["--bind", await plugin.node.pod(), path]);
+    mounted.push(path);
+    return path;
+  }
+  test.each([
+    ["is killed", "SIGKILL"],
+    ["asks an API server that is silent", "SIGTERM"],
+  ] as const)("a rollback right after the installation, while our pod %s", async (_, signal) => {
+    const reader = node.readAsRuntime();
+    const silent = createServer(() => undefined)
+      .listen(0, "127.0.0.1")
+      .unref();
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const installer = node.start({
+      KUBERNETES_SERVICE_PORT: String(signal === "SIGTERM" ? port : api.port),
+      CNI_NETWORK_CONFIG: JSON.stringify(stanzaOf("auto")),
+      CHAINING: "dropin",
+      UNINSTALL_ON_STOP: "auto",
+      POD_NAMESPACE: "linkerd-cni",
+      POD_NAME: "linkerd-cni-x7k2p",
+    });
+    await installer.says("holds our stanza", 60_000);
+    const begun = { pod: await sandbox(), chain: load() };
+    reader.close();
+    const stopped = installer.stop(signal);
+    if (signal === "SIGKILL") await stopped;
+    const linkerds = await startPeer(node, ["10-k.conflist"], LINKERDS, api.port);
+    linkerds.goOn();
+    expect(await stopped).toBe(signal === "SIGKILL" ? signal : 0);
+    expect(isLinkerds()).toBe(true);
+
+    expect(await calls("ADD", begun.pod, begun.chain)).toEqual(["linkerd-cni-redirect"]);
+    expect(isRedirected(begun.pod)).toEqual({ byLinkerds: false, byOurs: true });
+    await sleep(11_000);
+    const pod = await sandbox();
+    const chain = load();
+    const both = ["linkerd-cni", "linkerd-cni-redirect"];
+    expect(await calls("ADD", pod, chain)).toEqual(both);
+    expect(isRedirected(pod)).toEqual({ byLinkerds: true, byOurs: false });
+
+    await linkerds.end("SIGTERM");
+    expect([existsSync(join(node.binDir, "linkerd-cni")), load().plugins.map(({ type }) => type)]).toEqual([
+      false,
+      ["bridge", "portmap", "linkerd-cni-redirect"],
+    ]);
+    const late = await sandbox();
+    expect(await calls("ADD", late, load())).toEqual(["linkerd-cni-redirect"]);
+    expect(isRedirected(late)).toEqual({ byLinkerds: false, byOurs: false });
+    expect(await calls("DEL", late, load())).toEqual(["linkerd-cni-redirect"]);
+    expect(await calls("DEL", begun.pod, begun.chain)).toEqual(["linkerd-cni-redirect"]);
+
+    const again = node.start({
+      KUBERNETES_SERVICE_PORT: String(api.port),
+      CNI_NETWORK_CONFIG: JSON.stringify(stanzaOf("auto")),
+      CHAINING: "edit",
+    });
+    await again.says("ends in our stanza", 30_000);
+    expect(await again.stop()).toBe(0);
+    expect(Object.keys(node.content()).filter((path) => /linkerd/.test(path))).toEqual([]);
   });
 });

@@ -188,7 +188,11 @@ suite("an uninstall under the real Multus", lacking(), () => {
     await uninstall();
     await endOneByOne(PODS.slice(1));
     expect(Object.keys(node.content()).sort()).toEqual(
-      [...before, "bin/linkerd-cni", "bin/linkerd-cni.attached", "bin/linkerd-cni.attached/sandbox0@net1"].sort(),
+      [
+        ...before,
+        ...["bin/linkerd-cni", "bin/linkerd-cni-redirect"],
+        ...["bin/linkerd-cni.attached", "bin/linkerd-cni.attached/sandbox0@net1"],
+      ].sort(),
     );
     installer = node.start({ CHAINED: "false", KUBERNETES_SERVICE_PORT: String(cluster.api.admin.port) });
     await until("the plugin to be installed", async () => existsSync(join(node.netDir, "ZZZ-linkerd-cni-kubeconfig")));

@@ -20,6 +20,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { root } from "../../build/paths";
 import { CHAINED_NOTE, type Chaining } from "../../cni/contract";
+import { isPlugin } from "../../cni/stanza";
 import { ApiStub, json } from "../support/api-server";
 import { until } from "../support/controllers";
 import { buildPrograms } from "../support/program";
@@ -136,7 +137,7 @@ function active(): { readonly types: readonly string[]; readonly text: string } 
 const chained = (primary: readonly string[], isOf = (_text: string) => true) =>
   until(`a chain of ${primary.join(", ")} and ours`, () => {
     const { types, text } = active();
-    return types.join() === [...primary, "linkerd-cni"].join() && isOf(text);
+    return types.slice(0, -1).join() === primary.join() && isPlugin(types.at(-1)) && isOf(text);
   });
 
 describe.each(Object.entries(NEIGHBOURS))("%s", (_, { fixture: folder, name, writes, beside = {} }) => {

@@ -72,7 +72,7 @@ export function pathsOf(netDir: string, binDir: string): Paths {
     netDir,
     binDir,
     onNode: { netDir, binDir },
-    plugin: join(binDir, "linkerd-cni"),
+    plugins: [join(binDir, "linkerd-cni")],
     image: join(binDir, "image"),
     attached: join(binDir, "linkerd-cni.attached"),
     kubeconfig: join(netDir, "k"),
