@@ -159,7 +159,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
       breaks: nothing,
       repair: nothing,
       problem: /found in linkerd-cni/,
-      remedy: /^use -n linkerd-cni$/,
+      remedy: /^use --cni-namespace linkerd-cni$/,
     },
     {
       name: "a user who may read nothing",
