@@ -44,6 +44,9 @@ export function bearer({ token }: ApiServer): string | undefined {
   return `Bearer ${token}`;
 }
 
+/** PEM without the blanks at the end of lines and within base64 that Go accepts, and the TLS library does not. */
+export const withoutBlanks = (pem: string): string => pem.replace(/(?<!-----(?:BEGIN|END))[ \t]+/g, "");
+
 /** `host:port`, with brackets around an IPv6 address. */
 export function authority(server: ApiServer): string {
   return `${server.host.includes(":") ? `[${server.host}]` : server.host}:${server.port}`;

@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { SettingsReader } from "../process/settings";
-import { readInCluster } from "./in-cluster";
+import { authority } from "../system/certificates.testing";
+import { readApiServer, readInCluster } from "./in-cluster";
 
 const flags = { "log-level": "info" };
 const reader = (environment: Record<string, string>) => new SettingsReader({ environment, flags });
@@ -38,6 +42,7 @@ test.each([
   "[10.96.0.1]",
   "[fd00::1",
   "user@api.example.com",
+  "a".repeat(254),
   "a\nb",
 ])("KUBERNETES_SERVICE_HOST %j is refused by name", (host) => {
   const read = reader({ KUBERNETES_SERVICE_HOST: host });
@@ -45,6 +50,23 @@ test.each([
   expect(read.problems).toEqual([
     `KUBERNETES_SERVICE_HOST ${JSON.stringify(host)} is not a host name or an IP address alone, such as 10.96.0.1`,
   ]);
+});
+
+test("blanks in a CA file that Go accepts are left out", () => {
+  const directory = mkdtempSync(join(tmpdir(), "in-cluster-"));
+  try {
+    const { cert } = authority("CA", { names: [] });
+    const blanks = cert
+      .replace(/^(-----BEGIN CERTIFICATE-----)$/m, "$1 \t")
+      .replace(/^([\w+/]{10})([\w+/]+)$/gm, "$1 $2  ");
+    expect(blanks).not.toBe(cert);
+    writeFileSync(join(directory, "token"), "secret\n");
+    writeFileSync(join(directory, "ca.crt"), blanks);
+    const { ca } = readApiServer({ host: "a", port: 1, serviceAccountDir: directory });
+    expect(ca).toBe(cert);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test("missing and wrong values are reported", () => {

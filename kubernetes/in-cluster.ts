@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { ApiServerVariable, SERVICE_ACCOUNT_DIR } from "../cni/contract";
 import type { SettingsReader } from "../process/settings";
 import { join } from "../system/path";
-import type { ApiServer } from "./api-server";
+import { type ApiServer, withoutBlanks } from "./api-server";
 
 /** The sources of a pod's API server address and identity. */
 export interface InCluster {
@@ -34,7 +34,9 @@ export function readApiServer(cluster: InCluster): ApiServer & { readonly token:
     host: cluster.host,
     port: cluster.port,
     token: readRequired(join(cluster.serviceAccountDir, "token"), "service account token").trim(),
-    ca: readRequired(cluster.caFile ?? join(cluster.serviceAccountDir, "ca.crt"), "certificate authority"),
+    ca: withoutBlanks(
+      readRequired(cluster.caFile ?? join(cluster.serviceAccountDir, "ca.crt"), "certificate authority"),
+    ),
   };
 }
 

@@ -8,6 +8,7 @@ import type { ApiAccess } from "../cni/lookup";
 import { appendLine, Recorder } from "../host/call-log";
 import { readText } from "../host/files";
 import type { Host } from "../host/port";
+import { withoutBlanks } from "../kubernetes/api-server";
 import { getByInstaller, InstallerSilent } from "../kubernetes/sync/installer";
 import { get } from "../kubernetes/sync/request";
 import type { Clock } from "../process/clock";
@@ -335,7 +336,7 @@ export class Daemon {
         host: name,
         port,
         token: readText(host, token).trim(),
-        ca: readText(host, `${serviceAccountDir}/ca.crt`),
+        ca: withoutBlanks(readText(host, `${serviceAccountDir}/ca.crt`)),
       };
       return get(host, server, path, left());
     };

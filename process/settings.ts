@@ -15,7 +15,7 @@ interface Sources<F extends FlagTable> {
 
 const HTTP_URL = /^http:\/\/(?:\[[\da-f:.]+\]|[^\s/?#@:[\]]+)(?::\d{1,5})?(?:[/?#]\S*)?$/i;
 const IPV6 = String.raw`[\da-f]*:[\da-f:.]*:[\da-f.]*(?:%[\w.-]+)?`;
-const HOST = new RegExp(String.raw`^(?:[\w.-]+|${IPV6}|\[${IPV6}\])$`, "i");
+const HOST = new RegExp(String.raw`^(?:[\w.-]{1,253}|${IPV6}|\[${IPV6}\])$`, "i");
 const ADDRESS = /^(?:\[(?<v6>[^\]]+)\]|(?<name>[^:]*)):(?<port>\d{1,5})$/;
 
 /** As Go reads booleans. */
