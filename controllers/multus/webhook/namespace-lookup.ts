@@ -11,7 +11,7 @@ import type { PodNamespace } from "./annotate";
 /** Less than the API server's timeout for a review. */
 const DEADLINE_MS = 4_000;
 /** Every client in the cluster can ask for namespaces that do not exist. */
-const LOOKUPS: Rate = { perSecond: 20, burst: 100 };
+const LOOKUPS: Rate = { perSecond: 5, burst: 60 };
 
 interface LookupDeps {
   readonly clock: Pick<Clock, "now" | "sleep">;
