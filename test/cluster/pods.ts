@@ -42,10 +42,10 @@ const container = (name: string, args: readonly string[], uid?: number) => ({
   ...(uid === undefined ? {} : { securityContext: { runAsUser: uid } }),
 });
 /** Listens on the ports of linkerd's proxy, runs as its user, and tells clients the address they connected to. */
-const PROXY = container("linkerd-proxy", ["proxy"], 2102);
+export const PROXY = container("linkerd-proxy", ["proxy"], 2102);
 
 /** An address that no host has. */
-const VALIDATOR = container("linkerd-network-validator", ["validate", "192.0.2.1:20001"], 65534);
+export const VALIDATOR = container("linkerd-network-validator", ["validate", "192.0.2.1:20001"], 65534);
 
 /** linkerd's injector also writes this: it marks a pod as injected, without a look at its containers. */
 export const INJECTED = { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.5.1" };

@@ -1,10 +1,15 @@
+import { readFile } from "node:fs/promises";
+import { rounds } from "../support/rounds";
 import { NODE } from "./addresses";
 import { powerOff, powerOn } from "./faults";
-import { cleanDisk } from "./node";
+import { INJECT, injectorAvailable, injectorWebhook, installInjector } from "./injector";
+import { CONFIGURATION, cleanDisk, configure } from "./node";
 import { pod, podAnnotations, podSpec, until } from "./pods";
 import { clusterSuite } from "./suite";
 
 const KEY = "linkerd.io/cni-not-ready";
+/** Pods that start after a boot and before the installer does. */
+const EARLY = rounds(6, 18);
 const MESHED = { "linkerd.io/control-plane-ns": "linkerd" };
 
 interface Pods {
@@ -47,6 +52,9 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
     (await podsOf(app)).map(({ status }) => status.initContainerStatuses?.[0]?.restartCount);
   const eventsOf = (reason: string) =>
     cluster.kubectl.json<{ items: object[] }>("get", "events", `--field-selector=reason=${reason}`);
+
+  // No pod of these tests is injected by it.
+  beforeAll(() => cluster.kubectl.apply(injectorWebhook("Fail")));
 
   test("pods that started before the chart was installed are repaired without a human", async () => {
     const { kubectl } = cluster;
@@ -112,6 +120,52 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
     expect(await deletions()).toBe(before);
     expect((await podsOf("never")).map(({ metadata }) => metadata.uid)).toEqual(pods);
     await kubectl.run("delete", "deployment", "never", "--timeout=60s");
+    await cluster.uninstall();
+  });
+
+  test("after a power failure no pod comes back without a proxy, although the injector is held back, too", async () => {
+    const { kubectl, machine } = cluster;
+    const list = await readFile(CONFIGURATION, "utf8");
+    await cluster.install("--set=repairController.enabled=true");
+    await installInjector(kubectl);
+    const web = deployment("web", false, { replicas: EARLY });
+    const template = { metadata: { labels: { app: "web", ...INJECT } }, spec: podSpec({}) };
+    await kubectl.apply({ ...web, spec: { ...web.spec, template } });
+    await available("web");
+    type Injected = { items: { spec: { containers: { name: string }[] }; status: object }[] };
+    const pods = async () => (await kubectl.json<Injected>("get", "pods", "--selector=app=web")).items;
+    const proxied = async () =>
+      (await pods()).map(({ spec }) => spec.containers.some(({ name }) => name === "linkerd-proxy"));
+    expect(await proxied()).toEqual(Array(EARLY).fill(true));
+
+    const hold = (value: string | null) =>
+      kubectl.run(
+        "patch",
+        "daemonset/linkerd-cni",
+        "--namespace=linkerd-cni",
+        `--patch=${JSON.stringify({ spec: { template: { spec: { nodeSelector: { hold: value } } } } })}`,
+      );
+    await powerOff(machine);
+    // The pods start before the installer, on a node whose primary plugin has written its list again.
+    await hold("true");
+    await configure(list);
+    await powerOn(machine);
+    await until("the validators", async () => {
+      const everything = await kubectl.json<Injected>("get", "pods", "--all-namespaces");
+      const held = everything.items.filter(({ status }) => JSON.stringify(status).includes('"exitCode":95'));
+      return held.length === EARLY + 1;
+    });
+    await hold(null);
+    await cluster.rolledOut();
+    await injectorAvailable(kubectl);
+    await available("web");
+    await until("the former pods' end", async () => (await pods()).length === EARLY);
+    const isProxied = await proxied();
+    process.stdout.write(`after a power failure: ${isProxied.filter(Boolean).length} of ${EARLY} pods have a proxy\n`);
+    expect(isProxied).toEqual(Array(EARLY).fill(true));
+    await kubectl.run("delete", "namespace", "linkerd", "--timeout=60s");
+    await kubectl.run("delete", "deployment", "web", "--timeout=60s");
+    await kubectl.apply(injectorWebhook("Fail"));
     await cluster.uninstall();
   });
 

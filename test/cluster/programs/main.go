@@ -7,6 +7,7 @@ import (
 )
 
 var programs = map[string]func(args []string) error{
+	"inject":   inject,
 	"pause":    pause,
 	"proxy":    proxy,
 	"serve":    serve,
@@ -16,7 +17,7 @@ var programs = map[string]func(args []string) error{
 
 func main() {
 	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: programs pause | proxy | serve PORT | dial ADDRESS… | validate ADDRESS")
+		fmt.Fprintln(os.Stderr, "usage: programs inject | pause | proxy | serve PORT | dial ADDRESS… | validate ADDRESS")
 		os.Exit(2)
 	}
 	if err := programs[os.Args[1]](os.Args[2:]); err != nil {
