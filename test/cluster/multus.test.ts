@@ -9,7 +9,7 @@ import { CertManager } from "./cert-manager";
 import { Admissions, definition, Multus, type MultusKind, OPERATOR } from "./multus";
 import { onDisk } from "./paths";
 import { INJECTED, type Pod, pod, until } from "./pods";
-import { clusterSuite, NET_DIR, type TestCluster } from "./suite";
+import { BIN_DIR, clusterSuite, NET_DIR, type TestCluster } from "./suite";
 
 const ENABLED = { "linkerd.io/multus": "enabled", "linkerd.io/inject": "enabled" };
 const NETWORKS = "k8s.v1.cni.cncf.io/networks";
@@ -239,9 +239,27 @@ const auxiliary = (kind: MultusKind) => (cluster: TestCluster) => {
   beforeAll(async () => {
     await multus.installAuxiliary(kind);
     before = await cluster.directories();
-    await cluster.install("--set=chaining=auxiliary");
-    [server = ""] = await cluster.kubectl.start(pod("server"));
   }, 1_800_000);
+
+  const said = (words: string) =>
+    until(`the installer to say ${words}`, async () => {
+      const log = await cluster.kubectl.run("logs", "--namespace=linkerd-cni", "daemonset/linkerd-cni").catch(String);
+      return log.includes(words);
+    });
+
+  test("while the plugin that Multus calls first is missing, there is no file, and pods start", async () => {
+    const [there, away] = [join(BIN_DIR, "passthru"), "/run/passthru"];
+    await inside("mv", there, away);
+    await cluster.helm(
+      ...["install", "linkerd-cni", "-n", "linkerd-cni", "--create-namespace", "dist/charts/linkerd2-cni"],
+      "--set=chaining=auxiliary",
+    );
+    await said("lacks passthru");
+    expect(await inside("ls", dirname(file))).toBe("");
+    [server = ""] = await cluster.kubectl.start(pod("server"));
+    await inside("mv", away, there);
+    await cluster.rolledOut();
+  });
 
   test("the stanza is in the chain, and neither Multus' nor the network's own configuration is touched", async () => {
     expect(JSON.parse(await inside("cat", file)).type).toBe("linkerd-cni-redirect");
@@ -272,6 +290,28 @@ const auxiliary = (kind: MultusKind) => (cluster: TestCluster) => {
       const answers = await cluster.kubectl.dialAll(name, to, { namespace: "linkerd" });
       expect(answers).toEqual([outbound(`${server}:8080`), served(API_PORT)]);
     }
+  });
+
+  test.each([
+    ["half-written", "{"],
+    ["empty", ""],
+    ["of another type", '{"type":"tuning","capabilities":{"mac":"true"}}'],
+  ])("while a file of others is %s, Multus redirects no pod, and the node is not ready", async (kind, text) => {
+    const name = kind.replaceAll(" ", "-");
+    const vendors = join(dirname(file), `50-${name}.conf`);
+    await inside("sh", "-c", 'printf %s "$0" >"$1"', text, vendors);
+    await said(`${vendors} `);
+    await cluster.kubectl.start(pod(name, { proxy: "sidecar" }));
+    expect(await cluster.additions(`default/${name}`)).toEqual([]);
+    await until("the installer not to be ready", async () => {
+      type DaemonSet = { status: { numberReady: number } };
+      const { status } = await cluster.kubectl.json<DaemonSet>("get", "daemonset/linkerd-cni", "-n", "linkerd-cni");
+      return status.numberReady === 0;
+    });
+    await inside("rm", vendors);
+    await cluster.rolledOut();
+    await cluster.kubectl.start(pod(`${name}-later`, { proxy: "sidecar" }));
+    expect(await cluster.additions(`default/${name}-later`)).toHaveLength(1);
   });
 
   test("no definition and no webhook is there", async () => {
