@@ -116,14 +116,15 @@ describe("settings", () => {
     expect(ports(options({}, linkerd).skipOutboundPorts)).toEqual(wanted);
   });
 
-  it("networks of inbound connections have a second name besides linkerd's, on the pod and on its namespace", () => {
+  it("skip-inbound-subnets wins over linkerd's name skip-subnets on the same object", () => {
     const first = (pod: Record<string, string>, namespace: Record<string, string> = {}) =>
       options({ annotations: settings(pod) }, {}, { namespace: { name: "shop", annotations: settings(namespace) } })
         .skipInboundSubnets.map(({ text }) => text)
         .join();
     expect(first({ "skip-inbound-subnets": "10.0.0.0/8" })).toBe("10.0.0.0/8");
-    expect(first({ "skip-inbound-subnets": "10.0.0.0/8", "skip-subnets": "10.1.0.0/16" })).toBe("10.1.0.0/16");
-    expect(first({ "skip-inbound-subnets": "10.0.0.0/8", "skip-subnets": " " })).toBe("10.0.0.0/8");
+    expect(first({ "skip-inbound-subnets": "10.0.0.0/8", "skip-subnets": "10.1.0.0/16" })).toBe("10.0.0.0/8");
+    expect(first({ "skip-inbound-subnets": " ", "skip-subnets": "10.1.0.0/16" })).toBe("10.1.0.0/16");
+    expect(first({ "skip-subnets": "10.1.0.0/16" }, { "skip-inbound-subnets": "10.2.0.0/16" })).toBe("10.1.0.0/16");
     expect(first({}, { "skip-inbound-subnets": "10.2.0.0/16" })).toBe("10.2.0.0/16");
     expect(first({ "skip-inbound-subnets": "10.0.0.0/8" }, { "skip-subnets": "10.2.0.0/16" })).toBe("10.0.0.0/8");
   });

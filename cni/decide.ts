@@ -50,11 +50,11 @@ export interface Source {
 }
 
 /** Aliases of settings: linkerd's name for inbound networks does not contain "inbound". */
-const ALIASES: Partial<Readonly<Record<Setting, Setting>>> = { "skip-subnets": "skip-inbound-subnets" };
+const ALIASES: Partial<Readonly<Record<Setting, Setting>>> = { "skip-inbound-subnets": "skip-subnets" };
 
 /**
- * A setting from the pod, else from its namespace; an empty value counts as absent. If an object has both names of a
- * setting, linkerd's name counts, as in linkerd's plugin.
+ * A setting from the pod, else from its namespace; an empty value counts as absent. On one object a setting wins over
+ * its alias.
  */
 function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Source | undefined {
   const places = [
@@ -169,7 +169,7 @@ export function sourcesOf(pod: Pod, around: Surroundings, stanza: Stanza): Sourc
       ...either("skip-outbound-ports", "outbound-ports-to-ignore"),
       ...apiServer(pod, around.apiServerPorts),
     ],
-    skipInboundSubnets: either("skip-subnets", "subnets-to-ignore"),
+    skipInboundSubnets: either("skip-inbound-subnets", "subnets-to-ignore"),
     skipOutboundSubnets: either("skip-outbound-subnets", "outbound-subnets-to-ignore"),
   };
 }

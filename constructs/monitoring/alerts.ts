@@ -25,7 +25,8 @@ function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Ale
     {
       alert: "LinkerdCNINotReady",
       severity: "critical",
-      expr: "linkerd_cni_ready == 0",
+      // While a rollout is held, the node's former pod keeps working beside the new one.
+      expr: 'linkerd_cni_ready == 0 unless on (node) linkerd_cni_ready{node!=""} == 1',
       for: notReady,
       summary: "Meshed pods cannot start on a node",
       description: `${ON_NODE} the chain is not complete, or the API server refuses the plugin's token.`,

@@ -86,6 +86,10 @@ const cases: Cases = {
     quiet: {
       "ready again in between": { [at("ready")]: "1x5 0x2 1 0x20" },
       "always ready": { [at("ready")]: "1x30" },
+      "the former pod of a held rollout works": {
+        [at("ready")]: "0x30",
+        'linkerd_cni_ready{node="n1", pod="linkerd-cni-former"}': "1x30",
+      },
     },
   },
   LinkerdCNIDown: {
@@ -103,7 +107,7 @@ const cases: Cases = {
     fires: { [contested]: "_x20 3x5" },
     atMinute: 22,
     labels: { file: "10-k.conflist" },
-    says: "calico has taken the plugin out of 10-k.conflist 3 times in 15 minutes.",
+    says: "Another program has taken the plugin out of 10-k.conflist 3 times in 15 minutes.",
     quiet: {
       "twice only": { [contested]: "_x20 2x5" },
       "long ago": { [contested]: "100x30" },

@@ -54,3 +54,7 @@ test("the list links to every page, and every link leads somewhere", () => {
   expect([...new Set(linked(read("README.md")))].sort()).toEqual([...pages].sort());
   for (const page of pages) expect(linked(read(page)).filter((to) => !pages.includes(to))).toEqual([]);
 });
+
+test("logs are read from every pod: kubectl picks a single one of a DaemonSet", () => {
+  for (const page of pages) expect(read(page)).not.toMatch(/logs (ds|daemonset)\//);
+});
