@@ -31,6 +31,7 @@ without the capability NET_ADMIN. Names, values and resources are those of linke
 \`\`\`sh
 ${makeNamespace(NAME, NAMESPACE_LABELS)}
 helm install linkerd-cni -n linkerd-cni ${chartReference("linkerd2-cni")}
+linkerd install --crds --set installGatewayAPI=true | kubectl apply -f -
 linkerd install --linkerd-cni-enabled | kubectl apply -f -
 \`\`\`
 
@@ -53,7 +54,12 @@ Label its namespace, for Pod Security and so that Linkerd's webhooks do not dela
 
   ${labelNamespace("{{ .Release.Namespace }}", NAMESPACE_LABELS)}
 
-Install Linkerd with \`linkerd install --linkerd-cni-enabled\`. Pods that are already meshed keep their redirect until they are replaced.
+Install Linkerd, without the value of the first line if the cluster has the Gateway API:
+
+  linkerd install --crds --set installGatewayAPI=true | kubectl apply -f -
+  linkerd install --linkerd-cni-enabled | kubectl apply -f -
+
+Pods that are already meshed keep their redirect until they are replaced.
 {{- if eq (toString (.Values.repairController).deleteUnvalidated) "true" }}
 
 NOTE: the value repairController.deleteUnvalidated is ignored: pods without a validator are reported, not evicted.

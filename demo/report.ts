@@ -73,6 +73,7 @@ const INSTALL = [
   "  config.linkerd.io/admission-webhooks=disabled \\",
   "  pod-security.kubernetes.io/enforce=privileged",
   "helm install linkerd-cni -n linkerd-cni dist/charts/linkerd2-cni",
+  "linkerd install --crds --set installGatewayAPI=true | kubectl apply -f -",
   "linkerd install --linkerd-cni-enabled | kubectl apply -f -",
 ];
 

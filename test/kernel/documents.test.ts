@@ -40,7 +40,10 @@ const commands = pages.flatMap(commandsOf);
 /** Commands that are not run here, and why; of a page, or of all. */
 const ELSEWHERE: readonly (readonly [page: RegExp, command: RegExp, why: string])[] = [
   [/./, /^npm (start|test)$/, "a phase of .ci/run"],
-  [/./, /^linkerd /, "needs linkerd's own command"],
+  [/./, /^linkerd install /, "test/kernel/linkerd-cli.test.ts runs README's with linkerd's own command"],
+  [/./, /^linkerd check /, "needs linkerd's own command and pods"],
+  [/README/, /^skopeo copy /, "test/image/registry.test.ts pushes to a registry"],
+  [/README/, /^(kind load|k3d image import) /, "needs kind or k3d: build/image/load.test.ts loads the archive"],
   [/README/, /^npm install /, "test/chart/package.test.ts installs the packed packages beside these"],
   [/cli\.md/, /^ln -s /, "test/support/cli.ts makes the same links"],
   [/gitops\.md/, /^apt-get /, "installs a package of Debian"],
