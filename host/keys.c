@@ -119,28 +119,10 @@ static JSValue key_sign(JSContext *ctx, JSValueConst self, int argc, JSValueCons
   return made;
 }
 
-/* keyVerify(spki, bytes, signature, bits) */
-static JSValue key_verify(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
-  (void)self, (void)argc;
-  mbedtls_pk_context key;
-  mbedtls_md_type_t type;
-  uint8_t hash[PSA_HASH_MAX_SIZE];
-  size_t spki_size, signature_size, size = hash_of(ctx, argv[1], argv[3], hash, &type);
-  const uint8_t *spki = size == 0 ? NULL : JS_GetUint8Array(ctx, &spki_size, argv[0]);
-  const uint8_t *signature = spki == NULL ? NULL : JS_GetUint8Array(ctx, &signature_size, argv[2]);
-  if (signature == NULL) return JS_EXCEPTION;
-  mbedtls_pk_init(&key);
-  bool is_signed = mbedtls_pk_parse_public_key(&key, spki, spki_size) == 0 &&
-                   mbedtls_pk_verify(&key, type, hash, size, signature, signature_size) == 0;
-  mbedtls_pk_free(&key);
-  return JS_NewBool(ctx, is_signed);
-}
-
 const JSCFunctionListEntry key_functions[] = {
     JS_CFUNC_DEF("hash", 2, key_hash),
     JS_CFUNC_DEF("keyGenerate", 0, key_generate),
     JS_CFUNC_DEF("keyPublic", 1, key_public),
     JS_CFUNC_DEF("keySign", 3, key_sign),
-    JS_CFUNC_DEF("keyVerify", 4, key_verify),
 };
 const int key_functions_count = sizeof key_functions / sizeof *key_functions;

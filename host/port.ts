@@ -157,8 +157,6 @@ export interface TlsHost {
   keyPublic(key: string): Uint8Array;
   /** Signs the SHA-2 of some bytes: ECDSA (DER) or RSA (PKCS#1 v1.5). */
   keySign(key: string, bytes: Uint8Array, bits: number): Uint8Array;
-  /** Whether the signature matches the bytes; false for an unreadable public key. */
-  keyVerify(publicKey: Uint8Array, bytes: Uint8Array, signature: Uint8Array, bits: number): boolean;
 }
 
 declare const handle: unique symbol;

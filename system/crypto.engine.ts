@@ -1,10 +1,7 @@
 /** Keys, signatures, hashes and bytes by the C host; crypto.ts has the same by Node, with documentation. */
 import { base64 } from "../host/base64";
 import { checked } from "../host/errno";
-import type { Hash } from "./crypto";
 import { host } from "./engine/host";
-
-export type { Hash };
 
 export const equal = (left: Uint8Array, right: Uint8Array): boolean => host.isEqual(left, right);
 
@@ -56,13 +53,6 @@ export const publicKeyOf = (key: string): Uint8Array => host.keyPublic(key);
 
 /** Signs the SHA-256 of some bytes: ECDSA (DER) or RSA (PKCS#1 v1.5). @throws TypeError if the key cannot be read */
 export const sign = (key: string, bytes: Uint8Array): Uint8Array => host.keySign(key, bytes, 256);
-
-const BITS: Readonly<Record<Hash, number>> = { sha256: 256, sha384: 384, sha512: 512 };
-
-/** Whether a signature matches these bytes; false for an unreadable public key. */
-export function verify(spki: Uint8Array, bytes: Uint8Array, signature: Uint8Array, hash: Hash = "sha256"): boolean {
-  return host.keyVerify(spki, bytes, signature, BITS[hash]);
-}
 
 /** Why a TLS server cannot use a certificate, in the TLS library's words; undefined if it can. */
 export function pairProblem(cert: string, key: string): string | undefined {

@@ -1,16 +1,6 @@
-import { createHash, generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, verify, X509Certificate } from "node:crypto";
 import { authority, certificate, type KeyKind } from "./certificates.testing";
-import {
-  generateKey,
-  type Hash,
-  pairProblem,
-  publicKeyOf,
-  randomBytes,
-  randomUUID,
-  sha256,
-  sign,
-  verify,
-} from "./crypto";
+import { generateKey, pairProblem, publicKeyOf, randomBytes, randomUUID, sha256, sign } from "./crypto";
 
 const text = (value: string) => new TextEncoder().encode(value);
 const pemOf = (key: KeyObject, type: "pkcs8" | "pkcs1" | "sec1") => key.export({ type, format: "pem" }).toString();
@@ -35,14 +25,10 @@ test.each([
   ["RSA, PKCS#8", pemOf(rsa.privateKey, "pkcs8")],
   ["RSA PRIVATE KEY", pemOf(rsa.privateKey, "pkcs1")],
 ])("signs by a key: %s", (_, key) => {
-  const spki = publicKeyOf(key);
   const signature = sign(key, text("some bytes"));
-  expect(verify(spki, text("some bytes"), signature)).toBe(true);
-  expect(verify(spki, text("other bytes"), signature)).toBe(false);
-  expect(verify(publicKeyOf(generateKey()), text("some bytes"), signature)).toBe(false);
-  expect(verify(spki, text("some bytes"), signature, "sha384")).toBe(false);
-  expect(verify(spki, text("some bytes"), signature.subarray(1))).toBe(false);
-  expect(verify(spki.subarray(1), text("some bytes"), signature)).toBe(false);
+  const publicKey = createPublicKey({ key: Buffer.from(publicKeyOf(key)), format: "der", type: "spki" });
+  expect(verify("sha256", text("some bytes"), publicKey, signature)).toBe(true);
+  expect(verify("sha256", text("other bytes"), publicKey, signature)).toBe(false);
 });
 
 test("a key is written as PKCS#8", () => {
@@ -53,14 +39,6 @@ test.each(["P-256", "rsa", "P-384"] as const)("gives the public key as a certifi
   const { cert, key } = certificate({ subject: "leaf", key: kind });
   const inside = new X509Certificate(cert).publicKey.export({ type: "spki", format: "der" });
   expect(publicKeyOf(key)).toEqual(new Uint8Array(inside));
-});
-
-test.each<Hash>(["sha256", "sha384", "sha512"])("verifies signatures of %s", async (hash) => {
-  const { sign: signBytes } = await import("node:crypto");
-  for (const { privateKey, publicKey } of [ec, rsa]) {
-    const spki = publicKey.export({ type: "spki", format: "der" });
-    expect(verify(spki, text("some bytes"), signBytes(hash, text("some bytes"), privateKey), hash)).toBe(true);
-  }
 });
 
 const { cert, key } = certificate({ subject: "leaf", by: authority("root") });

@@ -7,15 +7,11 @@ import {
   randomBytes as randomBuffer,
   randomUUID,
   sign as signBytes,
-  verify as verifyBytes,
   X509Certificate,
 } from "node:crypto";
 import { createSecureContext } from "node:tls";
 
 export { randomUUID };
-
-/** The hash in a signature. */
-export type Hash = "sha256" | "sha384" | "sha512";
 
 const plain = (buffer: Buffer) => new Uint8Array(buffer);
 
@@ -49,19 +45,6 @@ export function publicKeyOf(key: string): Uint8Array {
  * @throws if the key cannot be read; the message does not quote it
  */
 export const sign = (key: string, bytes: Uint8Array): Uint8Array => plain(signBytes("sha256", bytes, key));
-
-/**
- * Whether a signature is one of these bytes: ECDSA (DER) or RSA (PKCS#1 v1.5), as the key is.
- * @param spki public key: SubjectPublicKeyInfo, DER; false for an unreadable key
- */
-export function verify(spki: Uint8Array, bytes: Uint8Array, signature: Uint8Array, hash: Hash = "sha256"): boolean {
-  try {
-    const key = createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" });
-    return verifyBytes(hash, bytes, key, signature);
-  } catch {
-    return false;
-  }
-}
 
 /**
  * Why a TLS server cannot use a certificate, in the TLS library's words.

@@ -459,25 +459,13 @@ describe("keys", () => {
     ["RSA, PKCS#1", () => generateKeyPairSync("rsa", { modulusLength: 4096 }), "pkcs1"],
   ] as const;
 
-  it.each(pairs)("signs and verifies as Node does: %s", async (_, make, type) => {
+  it.each(pairs)("signs as Node verifies: %s", async (_, make, type) => {
     const { privateKey, publicKey } = make();
     const pem = privateKey.export({ type: type as "pkcs8", format: "pem" }).toString();
     const spki = [...publicKey.export({ type: "spki", format: "der" })];
-    const theirs = (hash: string) => [...sign(hash, Buffer.from(bytes), privateKey)];
-    const [own, signature, ...verified] = await calls(
-      ["publicKeyOf", pem],
-      ["sign", pem, bytes],
-      ["verify", spki, bytes, theirs("sha256")],
-      ["verify", spki, bytes, theirs("sha384"), "sha384"],
-      ["verify", spki, bytes, theirs("sha512"), "sha512"],
-      ["verify", spki, [1], theirs("sha256")],
-      ["verify", spki, bytes, theirs("sha256"), "sha384"],
-      ["verify", spki, bytes, [1, 2, 3]],
-      ["verify", [1, 2, 3], bytes, theirs("sha256")],
-    );
+    const [own, signature] = await calls(["publicKeyOf", pem], ["sign", pem, bytes]);
     expect(own).toEqual(spki);
     expect(verify("sha256", Buffer.from(bytes), publicKey, Buffer.from(signature as number[]))).toBe(true);
-    expect(verified).toEqual([true, true, true, false, false, false, false]);
   });
 
   it("reports why a pair cannot be used, and an invalid key", async () => {

@@ -7,7 +7,6 @@ import {
   randomUUID,
   sha256,
   sign,
-  verify,
 } from "../../../system/crypto.engine";
 import { host } from "../../../system/engine/host";
 import { ready, run } from "../../../system/engine/loop";
@@ -95,7 +94,7 @@ async function exchange(order: Order): Promise<unknown> {
   }
 }
 
-const functions = { generateKey, pairProblem, publicKeyOf, randomUUID, sha256, sign, verify };
+const functions = { generateKey, pairProblem, publicKeyOf, randomUUID, sha256, sign };
 
 const programs: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
   /** Echoes; each line of input is another certificate, or asks how it is. */
