@@ -3,7 +3,7 @@
  * connection's port, and then the log.
  */
 import type { TlsPair } from "../../controllers/multus/certificates/certificate";
-import { answerReview, type Review } from "../../controllers/multus/webhook/admission-review";
+import { answerReview, type Review } from "../../controllers/multus/webhook/review";
 import { type ServerLimits, WebhookServer } from "../../controllers/multus/webhook/server";
 import { createLog } from "../../process/log";
 import { Registry } from "../../process/metrics";

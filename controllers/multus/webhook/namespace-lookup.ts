@@ -6,7 +6,7 @@ import type { NamespaceObject } from "../../../kubernetes/types";
 import type { Clock } from "../../../process/clock";
 import { HttpError } from "../../../system/http/server";
 import { type Namespace, namespaceOf } from "../namespace";
-import type { PodNamespace } from "./annotate";
+import type { PodNamespace } from "./review";
 
 /** Less than the API server's timeout for a review. */
 const DEADLINE_MS = 4_000;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { createLog } from "../../../process/log";
-import { answerReview, parseReview } from "./admission-review";
+import { answerReview, parseReview } from "./review";
 
 const MULTUS = "linkerd.io/multus";
 const INJECT = "linkerd.io/inject";

@@ -9,8 +9,8 @@ import { CertificateRotator } from "../certificates/rotator";
 import { ServedCertificate } from "../certificates/served";
 import type { Namespace } from "../namespace";
 import type { Settings } from "../settings";
-import { answerReview } from "./admission-review";
 import { NamespaceLookup } from "./namespace-lookup";
+import { answerReview } from "./review";
 import { WebhookServer } from "./server";
 
 interface WebhookDeps extends InformerDeps {
