@@ -60,8 +60,8 @@ export function chartMetadata({ name, description, keywords, concerns, manual }:
     version,
     appVersion: version,
     description,
-    // DaemonSets have maxSurge since this version. `-0` accepts versions with suffixes, which managed platforms have.
-    kubeVersion: ">=1.22.0-0",
+    // Older versions get no fixes from anyone. `-0` accepts versions with suffixes, which managed platforms have.
+    kubeVersion: ">=1.25.0-0",
     home: repository,
     icon: `${repository}/raw/main/docs/icon.svg`,
     sources: [repository],

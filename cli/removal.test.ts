@@ -50,7 +50,6 @@ const known = [
   `validatingadmissionpolicybindings.${ADMISSION}`,
   "podmonitors.monitoring.coreos.com",
   "prometheusrules.monitoring.coreos.com",
-  "podsecuritypolicies.policy",
 ];
 
 test.each(MUTATING_POLICY_VERSIONS)(
@@ -94,17 +93,7 @@ test("existing objects of this installation are named in the cluster's API versi
     kind: "MutatingAdmissionPolicy",
     metadata: { name },
   });
-  const psp = (name: string): Manifest => ({
-    apiVersion: "policy/v1beta1",
-    kind: "PodSecurityPolicy",
-    metadata: { name },
-  });
-  const { asked, world } = cluster(known, [
-    policy("linkerd-cni-node-taint-v1beta1"),
-    policy("other"),
-    psp("linkerd-mesh-cni"),
-    psp("linkerd-linkerd-cni-cni"),
-  ]);
+  const { asked, world } = cluster(known, [policy("linkerd-cni-node-taint-v1beta1"), policy("other")]);
   const { manifests } = await printed(
     world,
     "uninstall-cni",
@@ -115,9 +104,8 @@ test("existing objects of this installation are named in the cluster's API versi
     "--kubeconfig",
     "k",
   );
-  expect(manifests.slice(0, 3)).toEqual([
+  expect(manifests.slice(0, 2)).toEqual([
     policy("linkerd-cni-node-taint-v1beta1"),
-    psp("linkerd-mesh-cni"),
     { apiVersion: "apps/v1", kind: "DaemonSet", metadata: { name: "linkerd-cni", namespace: "mesh" } },
   ]);
   expect(asked[1]).toEqual(
@@ -143,7 +131,6 @@ test("without kubectl it names the objects of the given values, and reports that
     `${ADMISSION}/v1 ValidatingAdmissionPolicyBinding`,
     ...Array(2).fill("monitoring.coreos.com/v1 PodMonitor"),
     "monitoring.coreos.com/v1 PrometheusRule",
-    ...Array(2).fill("policy/v1beta1 PodSecurityPolicy"),
   ]);
   expect(err).toMatch(/kubectl is not on PATH: install it\n.*more may be left.*cli\.md#uninstall-cni\n$/);
 });

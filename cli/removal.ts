@@ -15,14 +15,12 @@ const ELSEWHERE = [
   "validatingadmissionpolicies.admissionregistration.k8s.io",
   "podmonitors.monitoring.coreos.com",
   "prometheusrules.monitoring.coreos.com",
-  "podsecuritypolicies.policy",
 ];
 
 const on = { enabled: true };
 
 /** Values with which the chart has all its optional objects. */
 const EVERYTHING: LinkerdCniProps = {
-  enablePSP: true,
   grafanaDashboard: on,
   networkPolicy: on,
   platform: "openshift",

@@ -226,13 +226,6 @@ test("empty requests and limits are left out", () => {
   });
 });
 
-test("enablePSP: a PodSecurityPolicy and the permission to use it", () => {
-  const kinds = synthesized({ enablePSP: true, namespace: "mesh" }).map(({ kind, metadata }) => [kind, metadata.name]);
-  expect(kinds).toContainEqual(["PodSecurityPolicy", "linkerd-mesh-cni"]);
-  expect(kinds).toContainEqual(["Role", "linkerd-cni"]);
-  expect(kinds).toContainEqual(["RoleBinding", "linkerd-cni"]);
-});
-
 test("a changed configuration replaces pods, and a changed number of revisions does not", () => {
   const checksum = (props: LinkerdCniProps) => podOf(props).metadata.annotations["checksum/config"];
   expect(checksum({ proxyUID: 2103 })).not.toBe(checksum({}));

@@ -14,7 +14,6 @@ import {
 import { NodeTaint } from "../features/taint/chart";
 import {
   and,
-  concat,
   define,
   entryOf,
   eq,
@@ -57,7 +56,6 @@ import { overlaid } from "./overlaid";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { pluginRules, tokenRules } from "./plugin-token";
 import { type Directories, isServed, type PodParts, podSpec, updateStrategy } from "./pod";
-import { nriPodSecurityPolicy, PSP, PSP_ANNOTATIONS, podSecurityPolicy } from "./pod-security-policy";
 import type { Values, ValuesProps } from "./props";
 import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
@@ -135,7 +133,6 @@ export class LinkerdCni extends Installation<Values> {
     const labels = { [Label.cniResource]: "true" };
     super(scope, id, props, { name: NAME, labels, schema: values, ignored: Object.keys(FORMER_VALUES) });
     this.serviceAccount = this.createServiceAccount();
-    this.createPodSecurityPolicy();
     this.createSecurityContextConstraint();
     this.resourceQuota = this.createResourceQuota();
     this.networkPolicy = this.createNetworkPolicy();
@@ -327,50 +324,6 @@ export class LinkerdCni extends Installation<Values> {
       spec: this.lazily(() => this.nriDaemonSetSpec()),
     });
     return { serviceAccount, clusterRole, clusterRoleBinding, networkPolicy, daemonSet };
-  }
-
-  /** With `enablePSP`: a PodSecurityPolicy, and the permission to use it. */
-  protected createPodSecurityPolicy(): void {
-    const { enablePSP } = this.values;
-    const name = concat("linkerd-", this.namespace, "-cni");
-    const rule = { apiGroups: ["policy"], resources: ["podsecuritypolicies"], resourceNames: [name], verbs: ["use"] };
-    this.add<{ spec: object }>("psp", PSP, {
-      when: enablePSP,
-      metadata: { ...this.clusterMetadata(), name, annotations: PSP_ANNOTATIONS },
-      spec: podSecurityPolicy(this.values),
-    });
-    this.add<k8s.KubeRoleProps>("role", k8s.KubeRole.GVK, {
-      when: enablePSP,
-      metadata: this.metadata(),
-      rules: [rule],
-    });
-    this.add<k8s.KubeRoleBindingProps>("role-binding", k8s.KubeRoleBinding.GVK, {
-      when: enablePSP,
-      metadata: this.metadata(),
-      ...binding("Role", NAME, this.namespace),
-    });
-    this.createNriPodSecurityPolicy();
-  }
-
-  /**
-   * With `enablePSP` and `nri.enabled`: a second policy, so that the installer's pods do not get these capabilities.
-   */
-  private createNriPodSecurityPolicy(): void {
-    const when = and(this.values.enablePSP, this.values.nri.enabled);
-    const resourceNames = [NRI_NAME];
-    const rule = { apiGroups: ["policy"], resources: ["podsecuritypolicies"], resourceNames, verbs: ["use"] };
-    const metadata = { ...this.metadata(), name: NRI_NAME };
-    this.add<{ spec: object }>("nri-psp", PSP, {
-      when,
-      metadata: { ...this.clusterMetadata(), name: NRI_NAME, annotations: PSP_ANNOTATIONS },
-      spec: nriPodSecurityPolicy,
-    });
-    this.add<k8s.KubeRoleProps>("nri-role", k8s.KubeRole.GVK, { when, metadata, rules: [rule] });
-    this.add<k8s.KubeRoleBindingProps>("nri-role-binding", k8s.KubeRoleBinding.GVK, {
-      when,
-      metadata,
-      ...binding("Role", NRI_NAME, this.namespace),
-    });
   }
 
   /** With platform `openshift`: the permission to use the security context constraint that the installer needs. */

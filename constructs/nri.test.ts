@@ -48,13 +48,13 @@ const daemonSet = (props: LinkerdCniProps = {}) => find<DaemonSet>("DaemonSet", 
 const pod = (props: LinkerdCniProps = {}) => daemonSet(props).spec.template.spec;
 
 test("by default none of its resources exist", () => {
-  const all: LinkerdCniProps = { pluginLog: false, networkPolicy: enabled, podMonitor: enabled, enablePSP: true };
+  const all: LinkerdCniProps = { pluginLog: false, networkPolicy: enabled, podMonitor: enabled };
   expect(kindsOf({ ...all, nri: { require: { admissionPolicy: "v1" } } })).toEqual([]);
   expect(kindsOf({ nri: enabled })).toEqual(["ServiceAccount", "DaemonSet"]);
   expect(kindsOf({ ...all, nri: { enabled: true, require: { admissionPolicy: "v1" } } }).sort()).toEqual([
     ...["ClusterRole", "ClusterRoleBinding", "DaemonSet"],
     ...["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"],
-    ...["NetworkPolicy", "PodMonitor", "PodSecurityPolicy", "Role", "RoleBinding", "ServiceAccount"],
+    ...["NetworkPolicy", "PodMonitor", "ServiceAccount"],
   ]);
 });
 

@@ -45,7 +45,7 @@ export const NRI_PORT_NAME = "nri-admin";
  * Needed to enter and program a network namespace. Without the prefix CAP_, as in Kubernetes: the API server refuses
  * `CAP_SYS_ADMIN` together with allowPrivilegeEscalation: false.
  */
-export const NRI_CAPABILITIES = ["NET_ADMIN", "SYS_ADMIN"] as const;
+const NRI_CAPABILITIES = ["NET_ADMIN", "SYS_ADMIN"] as const;
 
 /** Whether the plugin looks pods up itself and so needs a token: without the directory it cannot ask the installer. */
 export const nriAsksApi = ({ pluginLog, podLookup }: Refs<Values>): Input<boolean> =>

@@ -50,7 +50,6 @@ export interface Values {
     readonly type: "RollingUpdate" | "OnDelete";
     readonly rollingUpdate: { readonly maxSurge: string; readonly maxUnavailable: string };
   };
-  readonly enablePSP: boolean;
   readonly privileged: boolean;
   readonly seLinuxOptions?:
     | {
@@ -623,8 +622,6 @@ export interface ValuesProps {
   /** How many old revisions of the DaemonSet are kept. @default 10 */
   readonly revisionHistoryLimit?: Input<Values["revisionHistoryLimit"]> | undefined;
   readonly updateStrategy?: UpdateStrategyProps | undefined;
-  /** Create a PodSecurityPolicy (Kubernetes before 1.25) with a Role and a RoleBinding for it. @default false */
-  readonly enablePSP?: Input<Values["enablePSP"]> | undefined;
   /**
    * Run the installer's container privileged; needed where SELinux denies writing to the directories.
    * @default false

@@ -221,6 +221,7 @@ export const FORMER_VALUES: Readonly<Record<string, string>> = {
   createdByAnnotation: "the annotation is linkerd.io/created-by",
   proxyInjectAnnotation: "the annotation is linkerd.io/inject",
   proxyInjectDisabled: "the annotation linkerd.io/inject is disabled",
+  enablePSP: "Kubernetes 1.25 removed PodSecurityPolicy",
 };
 
 /** Every value of the chart: its type, default and description. Everything else about values is derived from it. */
@@ -376,9 +377,6 @@ export const values = z.strictObject({
     .default(10)
     .meta({ description: "How many old revisions of the DaemonSet are kept" }),
   updateStrategy,
-  enablePSP: flag().default(false).meta({
-    description: "Create a PodSecurityPolicy (Kubernetes before 1.25) with a Role and a RoleBinding for it",
-  }),
   privileged: flag().default(false).meta({
     description: "Run the installer's container privileged; needed where SELinux denies writing to the directories",
   }),

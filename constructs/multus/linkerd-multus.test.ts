@@ -93,7 +93,7 @@ test("its resources, each with the label that pruning selects, and without the p
 
 test("the charts of operator and plugin do not share a resource", () => {
   const chart = new Chart(new App(), "chart", { namespace: "linkerd-cni" });
-  new LinkerdCni(chart, "cni", { enablePSP: true, networkPolicy: { enabled: true }, podMonitor: { enabled: true } });
+  new LinkerdCni(chart, "cni", { networkPolicy: { enabled: true }, podMonitor: { enabled: true } });
   new LinkerdMultus(chart, "multus", { networkPolicy: { enabled: true }, podMonitor: { enabled: true } });
   const names = listed(chart.toJson() as Manifest[]);
   expect(new Set(names).size).toBe(names.length);

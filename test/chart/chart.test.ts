@@ -35,7 +35,6 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
       destCNIBinDir: '/opt/my "cni"/bün',
       destCNINetDir: '/opt/my "cni"/bün',
       disableIPv6: false,
-      enablePSP: true,
       privileged: true,
       tolerations: [],
       nodeAffinity: {
@@ -176,13 +175,17 @@ suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
         return String(made?.["notes"]).match(/^NOTE: .*$/gm);
       };
       expect(notes()).toBeNull();
-      expect(notes("--set", "partials.global.a=b,cniPluginVersion=v1,repairController.deleteUnvalidated=true")).toEqual(
-        [
-          "NOTE: the value repairController.deleteUnvalidated is ignored: pods without a validator are reported, not evicted.",
-          "NOTE: the value cniPluginVersion is ignored: image.version is used.",
-          "NOTE: the value partials is ignored: values of a library of linkerd's charts.",
-        ],
-      );
+      expect(
+        notes(
+          "--set",
+          "enablePSP=true,partials.global.a=b,cniPluginVersion=v1,repairController.deleteUnvalidated=true",
+        ),
+      ).toEqual([
+        "NOTE: the value repairController.deleteUnvalidated is ignored: pods without a validator are reported, not evicted.",
+        "NOTE: the value cniPluginVersion is ignored: image.version is used.",
+        "NOTE: the value enablePSP is ignored: Kubernetes 1.25 removed PodSecurityPolicy.",
+        "NOTE: the value partials is ignored: values of a library of linkerd's charts.",
+      ]);
       expect(notes("--set", "tolerations=null,affinty=null,global.a=b,enabled=true")).toBeNull();
       expect(notes("--set", "inbondProxyPort=1,nodeselector.a=b,tolerationss[0]=a,nodeAffinty=1,replicas=2")).toEqual([
         "NOTE: the chart has no value inbondProxyPort: did you mean inboundProxyPort?",

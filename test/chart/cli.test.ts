@@ -25,7 +25,7 @@ const lines: readonly (readonly string[])[] = [
   ["--set", "podLabels.a\\.b/c=x,commonLabels.team=mesh"],
   ["--set", "imagePullSecrets[0].name=one,imagePullSecrets[1].name=two"],
   ["--set", "extraInitContainers[0].name=a,extraInitContainers[0].image=b,extraInitContainers[0].args={x,y}"],
-  ["--set", "nodeAffinity=null,enablePSP=true,repairController.enabled=true"],
+  ["--set", "nodeAffinity=null,repairController.enabled=true"],
   ["--set-string", "image.version=1.10,healthPort=9000,useWaitFlag=true"],
   ["--set", "resources=null,tolerations=null,image.version=null,updateStrategy.rollingUpdate=null"],
   ["--set", "resources.cpu.limit=1,resources.memory.request=64Mi", "--set", "resources.cpu.limit=2"],

@@ -19,7 +19,7 @@ const RUNS = 40;
 async function fixed(chart: OwnChart, set: object, namespace: string) {
   const scope = new HelmChart(new App(), "own");
   chart.make(scope, set, namespace);
-  const metadata = { name: "own", version, appVersion: version, description: "own", kubeVersion: ">=1.19.0-0" };
+  const metadata = { name: "own", version, appVersion: version, description: "own", kubeVersion: ">=1.25.0-0" };
   const files = chartFiles({ chart: scope, metadata, values: chart.values as never, introduction: "" });
   const folder = mkdtempSync(join(tmpdir(), "fixed-"));
   try {

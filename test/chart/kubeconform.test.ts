@@ -17,7 +17,6 @@ function everything(minor: number): LinkerdCniProps {
     ...(minor >= 30
       ? { appArmorProfile: { type: "Localhost", localhostProfile: "cni" } }
       : { podAnnotations: { "container.apparmor.security.beta.kubernetes.io/install-cni": "localhost/cni" } }),
-    enablePSP: true,
     grafanaDashboard: on,
     networkPolicy: on,
     nodeTaint: {

@@ -23,7 +23,7 @@ export const lacking = [
 ];
 
 /** Kinds that are not Kubernetes' own, or that no version has which has schemas here. */
-const SKIPPED = ["Certificate", "Issuer", "PodMonitor", "PodSecurityPolicy", "PrometheusRule"];
+const SKIPPED = ["Certificate", "Issuer", "PodMonitor", "PrometheusRule"];
 
 /** Kinds that values files ask for, and the first version of Kubernetes that has them. */
 const SINCE: readonly (readonly [minor: number, ...kinds: string[]])[] = [

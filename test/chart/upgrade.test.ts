@@ -39,10 +39,14 @@ suite(`installing and upgrading with the real helm${title}`, () => {
     expect(render()).toBe(render());
   });
 
-  const versions = ["1.22.0", "1.31.1-eks-7f9249a", "1.30.5-gke.1014001", "v1.33.0+k3s1"];
+  const versions = ["1.25.0", "1.31.1-eks-7f9249a", "1.30.5-gke.1014001", "v1.33.0+k3s1"];
 
   test.each(versions)("Kubernetes %s is new enough", (version) => {
     expect(byName(template("--kube-version", version))).toEqual(byName(template()));
+  });
+
+  test("an older Kubernetes is refused", () => {
+    expect(() => template("--kube-version", "1.24.17")).toThrow("requires kubeVersion: >=1.25.0-0");
   });
 
   const passed: readonly (readonly [string, string, (pod: string) => void])[] = [
