@@ -1,6 +1,6 @@
-import Table from "cli-table3";
 import pc from "picocolors";
 import type { Step } from "../build/progress";
+import { aligned } from "../cli/aligned";
 import type { Probe } from "./scene";
 
 /** One probe and who answered it. */
@@ -33,32 +33,23 @@ export interface Report {
   readonly notShown: readonly string[];
 }
 
-/** Columns two spaces apart, without lines. */
-const plain = {
-  chars: Object.fromEntries(
-    ["top", "bottom", "mid", "left", "right", "middle"].flatMap((side) =>
-      ["", "-mid", "-left", "-right"].map((corner) => [`${side}${corner}`, ""]),
-    ),
-  ),
-  style: { head: [], border: [], "padding-left": 2, "padding-right": 0 },
-};
+/** Indented columns, two spaces apart. */
+const table = (...rows: readonly (readonly string[])[]): string => aligned(rows.map((row) => ["", ...row])).trimEnd();
 
 function addTable(adds: readonly AddResult[]): string {
   if (adds.length === 0) return "  none";
-  const table = new Table({ ...plain, head: ["pod", "meshed", "ADD", "API requests"] });
-  for (const { pod, meshed, milliseconds, apiRequests } of adds) {
-    table.push([pod, meshed ? "yes" : "no", `${milliseconds.toFixed(1)} ms`, String(apiRequests)]);
-  }
-  return table.toString();
+  const rows = adds.map(({ pod, meshed, milliseconds, apiRequests }) => {
+    return [pod, meshed ? "yes" : "no", `${milliseconds.toFixed(1)} ms`, String(apiRequests)];
+  });
+  return table(["pod", "meshed", "ADD", "API requests"], ...rows);
 }
 
 function probeTable(probes: readonly ProbeResult[]): string {
-  const table = new Table({ ...plain, head: ["connection", "from", "to", "IP", "as", "reached", ""] });
-  for (const { title, from, to, port, family, uid, reached, passed, expect } of probes) {
+  const rows = probes.map(({ title, from, to, port, family, uid, reached, passed, expect }) => {
     const verdict = passed ? pc.green("ok") : pc.red(`expected ${expect}`);
-    table.push([title, from ?? "node", `${to}:${port}`, `v${family}`, `uid ${uid ?? 0}`, reached, verdict]);
-  }
-  return table.toString();
+    return [title, from ?? "node", `${to}:${port}`, `v${family}`, `uid ${uid ?? 0}`, reached, verdict];
+  });
+  return table(["connection", "from", "to", "IP", "as", "reached", ""], ...rows);
 }
 
 /** Whether everything worked as expected. */

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import Table from "cli-table3";
+import { aligned } from "../../cli/aligned";
 import type { Machine } from "./machine";
 import { paths } from "./paths";
 import { Kubectl, type PodOptions, pod } from "./pods";
@@ -42,9 +42,7 @@ async function requestsSoFar(kubectl: Kubectl): Promise<number> {
 }
 
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
-  const table = new Table({ head: [...head], style: { head: [], border: [] } });
-  table.push(...rows.map((row) => [...row]));
-  process.stdout.write(`${table.toString()}\n`);
+  process.stdout.write(aligned([head, ...rows]));
 }
 
 export function median(values: readonly number[]): number {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import Table from "cli-table3";
+import { aligned } from "../../cli/aligned";
 import { differences } from "../../demo/snapshot";
 import { rounds } from "../support/rounds";
 import {
@@ -35,9 +35,7 @@ clusterSuite("a cluster in which things fail", (cluster) => {
     await cluster.kubectl.start(pod("client"), pod("meshed", { proxy: "sidecar" }));
   });
   afterAll(() => {
-    const table = new Table({ head: ["fault", "what was seen"], style: { head: [], border: [] } });
-    table.push(...seen);
-    process.stdout.write(`${table.toString()}\n`);
+    process.stdout.write(aligned([["fault", "what was seen"], ...seen]));
   });
 
   /** A test with a row of the table. @param work returns the result for the row */
