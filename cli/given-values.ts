@@ -1,8 +1,11 @@
 import { parse } from "yaml";
 import { isObject } from "../cni/json";
 import { overlaid } from "../constructs";
+import { FORMER_VALUES, values } from "../constructs/values";
+import { FROM_PARENTS } from "../helm/package";
+import { nearest } from "../helm/problems";
 import { booleanOf, checkedBy, fieldOf, nameOf, optionName, REGISTRY, TAG, VALUE_FLAGS, type ValueFlag } from "./flags";
-import type { Io } from "./io";
+import { complain, type Io } from "./io";
 import { asText, typed, withAssignments, withFile } from "./set";
 import { isUrl, withoutCredentials } from "./web";
 import { YAML } from "./yaml";
@@ -83,7 +86,27 @@ async function fromFile(path: string, io: Io): Promise<Map> {
   );
 }
 
-/** All given values: `--set` overrides files, and files override flags, as in linkerd's `install-cni`. */
+/** The note on a given value that the chart does not have; undefined if it is no news, as in the chart's NOTES.txt. */
+function unknownNote(name: string, value: unknown): string | undefined {
+  if (value === null || FROM_PARENTS.includes(name)) return undefined;
+  const reason = FORMER_VALUES[name];
+  if (reason !== undefined) return `the value ${name} is ignored: ${reason}`;
+  const meant = nearest(name, Object.keys(values.shape));
+  return `the chart has no value ${name}${meant === undefined ? ", which is ignored" : `: did you mean ${meant}?`}`;
+}
+
+/** The values that the chart has. Values that charts share are noted on standard error and left out. */
+function knownValues(given: Map, io: Io): Map {
+  const entries = Object.entries(given).filter(([name, value]) => {
+    if (name in values.shape) return true;
+    const note = unknownNote(name, value);
+    if (note !== undefined) complain(io, note);
+    return false;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** All given values that the chart has: `--set` overrides files, and files override flags, as in linkerd's `install-cni`. */
 export async function givenValues(options: ValueOptions, io: Io): Promise<Map> {
   const flags = overlaid(fromFlags(options), { image: image(options, io) }) as Map;
   const paths = options.values.flatMap((each) => each.split(","));
@@ -95,7 +118,10 @@ export async function givenValues(options: ValueOptions, io: Io): Promise<Map> {
     ...options.setFile.map((text) => (made: Map) => withFile(made, text, (path) => contents.get(path) ?? "")),
   ];
   const withFiles = files.reduce<Map>((made, file) => overlaid(made, file) as Map, flags);
-  return readers.reduce((made, read) => read(made), withFiles);
+  return knownValues(
+    readers.reduce((made, read) => read(made), withFiles),
+    io,
+  );
 }
 
 /** The flag that set each value, by the value's name, for messages; without values that a file or `--set` overrides. */

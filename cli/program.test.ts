@@ -102,7 +102,6 @@ const refused: readonly (readonly [string, string])[] = [
   ["-f https://example.com/none.yaml", "https://example.com/none.yaml: status 404"],
   ["--set-file a=https://example.com/none.yaml", "https://example.com/none.yaml: status 404"],
   ["--platform gkee", '--platform: "gkee" is not one of'],
-  ["--set inboundPort=1", "inboundPort is not a value"],
   ["--set image.nam=x", "did you mean image.name?"],
   ["--set a", '"a" is not an assignment: write name=value'],
   ["--values missing.yaml", "no file missing.yaml"],
@@ -117,6 +116,20 @@ test.each(refused)("install-cni %s fails, and nothing is printed", async (line, 
   expect(code).toBe(1);
   expect(out).toBe("");
   expect(err).toContain(message);
+});
+
+/** Values that the chart does not have, with the notes on standard error. */
+test.each([
+  ["--set inbondProxyPort=1", "l5d-cni: the chart has no value inbondProxyPort: did you mean inboundProxyPort?\n"],
+  ["-f shared.yaml", "l5d-cni: the chart has no value postgresql, which is ignored\n"],
+  ["--set cniPluginVersion=v1", "l5d-cni: the value cniPluginVersion is ignored: image.version is used\n"],
+  ["--set partials=null,replicas=null,global.a=b,tags.a=true,enabled=true", ""],
+])("install-cni %s prints a note, and installs", async (line, note) => {
+  const { code, out, err } = await run(["install-cni", ...line.split(" ")], {
+    "shared.yaml": "postgresql: {enabled: true}\n",
+  });
+  expect([code, err]).toEqual([0, note]);
+  expect(documents(out)).toEqual(expected({}));
 });
 
 /** Command lines with a space in an argument, and one of an odd character: linkerd's refuses them, too. */

@@ -112,7 +112,7 @@ function unusedValues(chart: HelmChart, values: z.ZodObject, read: readonly Path
 }
 
 /** Values that parent charts pass to every chart: Helm's own, and the one that their `condition` usually names. */
-const FROM_PARENTS = ["global", "tags", "enabled"];
+export const FROM_PARENTS: readonly string[] = ["global", "tags", "enabled"];
 
 /**
  * The end of NOTES.txt: a line for each given value that the chart does not have, with the reason or the name that was
