@@ -108,7 +108,7 @@ export class Ownership {
   private async wrong(look: Look): Promise<Reasons> {
     const { state, wanted } = look;
     const { paths, plugin, accepts } = this.deps;
-    const failure = await failureOf(paths, plugin);
+    const failure = await failureOf(paths, plugin, look.plan.choice?.way);
     const token = tokenOf(state.kubeconfig);
     const verdict = token === undefined ? undefined : await accepts(token);
     const isChainWanted = wanted.chained && state.journal?.unchained !== true;

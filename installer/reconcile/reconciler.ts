@@ -257,7 +257,7 @@ export class Reconciler {
     for (const step of STEPS) {
       if (step === "chain") {
         // A chain with a plugin that does not run would keep the node from starting pods.
-        const failure = await failureOf(this.deps.paths, this.deps.plugin);
+        const failure = await failureOf(this.deps.paths, this.deps.plugin, plan.choice?.way);
         if (failure !== undefined) return kept ?? { problem: failure };
         // Owners may write their files while the plugin is copied.
         if (changed) return undefined;

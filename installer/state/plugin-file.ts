@@ -1,4 +1,5 @@
 import { lstatSync, statSync } from "node:fs";
+import type { Chaining } from "../../cni/contract";
 import { type Ended, run } from "../../system/child";
 import { isSameSync } from "../../system/fs";
 import { dirname } from "../../system/path";
@@ -89,13 +90,15 @@ async function askVersion(program: string): Promise<string | undefined> {
   return reasonOf(await run(program, [], { env, cwd: "/", timeoutMs: VERSION_DEADLINE_MS, maxBytes: VERSION_BYTES }));
 }
 
-/** Why one of the node's executables does not run, with its path; undefined if each does. */
-export async function failureOf({ plugins, image }: Paths, plugin: PluginFile): Promise<string | undefined> {
-  for (const path of plugins) {
-    const why = await plugin.failure(path, image);
-    if (why !== undefined) return `${path} does not answer VERSION: ${why}`;
-  }
-  return undefined;
+/** Why the executable that a chain calls does not run, with its path. @param chaining undefined: Multus calls it */
+export async function failureOf(
+  { plugins: [plugin = "", ofDropins = ""], image }: Paths,
+  file: PluginFile,
+  chaining: Chaining | undefined,
+): Promise<string | undefined> {
+  const path = chaining === "dropin" || chaining === "auxiliary" ? ofDropins : plugin;
+  const why = await file.failure(path, image);
+  return why === undefined ? undefined : `${path} does not answer VERSION: ${why}`;
 }
 
 /** The image's plugin, and the copies of it on the node. */

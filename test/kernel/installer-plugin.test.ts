@@ -108,7 +108,7 @@ test("a plugin that does not run is tried again and written once; one that runs 
 test("a node that has nothing of ours has the plugin and nothing else in its plugin directory", async () => {
   installer = node.start();
   await installer.says("ends in our stanza");
-  expect(Object.keys(binaries(node.content()))).toEqual(["bin/linkerd-cni"]);
+  expect(Object.keys(binaries(node.content()))).toEqual(["bin/linkerd-cni", "bin/linkerd-cni-redirect"]);
 });
 
 test("everything that a former version installed is removed", async () => {
