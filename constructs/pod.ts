@@ -332,16 +332,15 @@ export const nodesOf = ({ nodeSelector, nodeAffinity, affinity }: Refs<Values>) 
   }) as Templated<Pick<k8s.PodSpec, "nodeSelector" | "affinity">>;
 
 /** Scheduling and identity of pods, the same for the installer and the NRI plugin. */
-export const placementOf = (values: Refs<Values>, features: readonly Feature[]) =>
-  ({
-    terminationGracePeriodSeconds: values.terminationGracePeriodSeconds,
-    ...nodesOf(values),
-    tolerations: features.reduce<Tolerations>(
-      (given, feature) => feature.tolerations(given),
-      present(values.tolerations),
-    ) as Templated<k8s.PodSpec["tolerations"]>,
-    priorityClassName: present(values.priorityClassName),
-  }) satisfies Templated<Partial<k8s.PodSpec>>;
+export const placementOf = (values: Refs<Values>, features: readonly Feature[]): Partial<Templated<k8s.PodSpec>> => ({
+  terminationGracePeriodSeconds: values.terminationGracePeriodSeconds,
+  ...nodesOf(values),
+  tolerations: features.reduce<Tolerations>(
+    (given, feature) => feature.tolerations(given),
+    present(values.tolerations),
+  ) as Templated<k8s.PodSpec["tolerations"]>,
+  priorityClassName: present(values.priorityClassName),
+});
 
 /** A pod spec in which the lists that users extend exist. */
 export type PodParts = Omit<Part<k8s.PodSpec>, "containers" | "volumes"> & {
