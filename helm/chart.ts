@@ -8,7 +8,6 @@ const HELM_CHART = Symbol.for("cdk8s-helm-chart.HelmChart");
 export class HelmChart extends Chart {
   private readonly defined = new Map<string, Readonly<Record<string, unknown>>>();
   private readonly listed = new Map<string, Expr<unknown>>();
-  private readonly customDefinitions = new Map<string, object>();
 
   constructor(scope: Construct, id: string, props: ChartProps = {}) {
     super(scope, id, props);
@@ -36,16 +35,6 @@ export class HelmChart extends Chart {
   /** Adds the manifests that a value lists. A value is added only once. */
   addList(list: Expr<unknown>): void {
     this.listed.set(JSON.stringify(list), list);
-  }
-
-  /** Custom resource definitions, by name. */
-  get crds(): ReadonlyMap<string, object> {
-    return this.customDefinitions;
-  }
-
-  addCrd(name: string, definition: object): void {
-    if (this.customDefinitions.has(name)) throw new Error(`two definitions are called ${name}: remove one of them`);
-    this.customDefinitions.set(name, definition);
   }
 
   /** Defines a named template for data, so that templates can include it as a whole. */
@@ -89,18 +78,3 @@ export const capabilities = {
     $helm: { op: "call", name: ".Capabilities.APIVersions.Has", args: [api], kind: "bool" },
   }),
 } as const;
-
-/**
- * An object of the cluster that Helm renders for. An empty map if the object does not exist, and always with `helm
- * template`, which does not ask a cluster.
- *
- * @param namespace - empty for a cluster-scoped object
- */
-export function lookup(
-  apiVersion: string,
-  kind: string,
-  namespace: Input<string>,
-  name: Input<string>,
-): Expr<Readonly<Record<string, unknown>>> {
-  return { $helm: { op: "call", name: "lookup", args: [apiVersion, kind, namespace, name], kind: "map" } };
-}

@@ -45,14 +45,6 @@ const functions = declare({
   default: { kind: "any", compute: (value: unknown, otherwise: unknown) => (isTrue(value) ? value : otherwise) },
   regexMatch: { kind: "bool", compute: (text: string, pattern: string) => new RegExp(pattern).test(text) },
   get: { kind: "any", compute: (key: string, map: Readonly<Record<string, unknown>>) => map[key] ?? "" },
-  dig: {
-    kind: "any",
-    compute: (map: unknown, ...given: readonly unknown[]) =>
-      given
-        .slice(0, -1)
-        .reduce((from, key) => (from as Readonly<Record<string, unknown>> | undefined)?.[String(key)], map) ??
-      given.at(-1),
-  },
   toJson: { kind: "string", compute: goJson },
   toPrettyJson: { kind: "block", compute: goPrettyJson },
   sha256sum: { kind: "string", compute: (text: string) => createHash("sha256").update(text).digest("hex") },
@@ -137,13 +129,6 @@ export const orAbsent = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
 /** The text under a key of a map; empty if the key is absent. */
 export const entryOf = (map: Input<Readonly<Record<string, unknown>>>, key: Input<string>): Input<string> =>
   call("get", key, [map], "string");
-
-/** A nested text of a map, such as of an object that `lookup` found, or another one if it is absent. */
-export const dig = (
-  map: Input<Readonly<Record<string, unknown>>>,
-  path: readonly string[],
-  otherwise: Input<string>,
-): Input<string> => call("dig", map, [...path, otherwise], "string");
 
 /**
  * A text that may be a template, which Helm renders in the context of the chart's templates.

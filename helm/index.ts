@@ -1,4 +1,4 @@
-export { capabilities, define, HelmChart, lookup, release } from "./chart";
+export { capabilities, define, HelmChart, release } from "./chart";
 export { assert, each, items, present, spread, when } from "./control";
 export type { Expr, Input, Kind } from "./expression";
 export { isExpr, ref } from "./expression";
@@ -8,7 +8,6 @@ export {
   boolOrTrue,
   compact,
   concat,
-  dig,
   entryOf,
   eq,
   first,
@@ -32,8 +31,8 @@ export {
   trim,
 } from "./functions";
 export { type Inputs, inputsOf, type Source } from "./inputs";
-export { HelmCrd, type HelmManifest, type HelmMetadata, HelmObject, HelmObjectList, lazily } from "./object";
-export { type ChartDependency, type ChartMetadata, type ChartPackage, chartFiles } from "./package";
+export { type HelmManifest, type HelmMetadata, HelmObject, HelmObjectList, lazily } from "./object";
+export { type ChartMetadata, type ChartPackage, chartFiles } from "./package";
 export { type PropsOf, type Refs, valueRefs } from "./refs";
 export type { Part, Parts, Templated } from "./templated";
 export {

@@ -73,24 +73,3 @@ export class HelmObjectList extends Construct {
     else HelmChart.find(this)?.addList(list);
   }
 }
-
-/**
- * A custom resource definition. A Helm chart has it in `crds/`: Helm installs it first, and neither upgrades nor
- * removes it.
- *
- * @throws an Error for an expression in it: Helm does not render what is in `crds/`
- */
-export class HelmCrd extends Construct {
-  constructor(
-    scope: Construct,
-    id: string,
-    definition: ApiObjectProps & { readonly metadata: { readonly name: string } },
-  ) {
-    super(scope, id);
-    const { name } = definition.metadata;
-    if (hasExpr(definition)) throw new Error(`${name} has expressions, which Helm does not render in crds/`);
-    const chart = HelmChart.find(this);
-    if (chart === undefined) new ApiObject(this, "definition", definition);
-    else chart.addCrd(name, definition);
-  }
-}

@@ -6,7 +6,6 @@ import {
   chartFiles,
   concat,
   HelmChart,
-  HelmCrd,
   HelmObject,
   ref,
   release,
@@ -86,49 +85,11 @@ test("an expression dropped by a generated class is an error", () => {
   expect(() => files(lose)).toThrow("web/web (Deployment) loses 1 of 1");
 });
 
-const definition = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "a.b" },
-};
-
-test("a custom resource definition is in crds/, and in a plain chart among the manifests", () => {
-  expect(files((chart) => new HelmCrd(chart, "crd", definition)).get("crds/a.b.yaml")).toContain("name: a.b\n");
-  const chart = new Chart(new App(), "plain");
-  new HelmCrd(chart, "crd", definition);
-  expect(chart.toJson()).toEqual([definition]);
-  const spec = { group: release.name };
-  expect(() => files((chart) => new HelmCrd(chart, "crd", { ...definition, spec }))).toThrow(
-    "a.b has expressions, which Helm does not render in crds/",
-  );
-});
-
 test("an expression in a chart that is not a Helm chart is an error", () => {
   const chart = new Chart(new App(), "plain");
   const metadata = { name: "map", namespace: release.namespace };
   new HelmObject<k8s.KubeConfigMapProps>(chart, "map", k8s.KubeConfigMap.GVK, { metadata });
   expect(() => chart.toJson()).toThrow("plain/map (ConfigMap) has expressions");
-});
-
-test("dependencies: their conditions are values of the chart, and their values are passed on", () => {
-  const made = (condition: string) => {
-    const database = { name: "postgres", version: "1.0.0", alias: "database", condition };
-    return chartFiles({
-      chart: new HelmChart(new App(), "web"),
-      metadata: { ...metadata, dependencies: [database] },
-      values: valuesOf({ database: { enabled: value.boolean({ description: "A database, too", default: true }) } }),
-      introduction: "Web.",
-    });
-  };
-  const chart = made("database.enabled");
-  expect(chart.get("Chart.yaml")).toContain("condition: database.enabled");
-  expect(JSON.parse(chart.get("values.schema.json") ?? "")).toMatchObject({
-    additionalProperties: true,
-    properties: { database: { properties: { enabled: {} }, additionalProperties: true } },
-  });
-  expect(() => made("database.on")).toThrow(
-    "dependency postgres: condition database.on is not a boolean value of the chart: define it",
-  );
 });
 
 test("a wrong use does not compile", () => {

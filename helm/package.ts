@@ -9,7 +9,6 @@ import { goString } from "./pipeline";
 import { valuesSchema } from "./schema";
 import type { Schema } from "./value-schema";
 import { writeDefinition, writeLists, writeTemplate } from "./writer";
-import { writeManifests } from "./yaml";
 
 /** The content of Chart.yaml; see Helm's documentation. */
 export interface ChartMetadata {
@@ -24,21 +23,6 @@ export interface ChartMetadata {
   readonly maintainers?: readonly { readonly name: string; readonly email?: string; readonly url?: string }[];
   readonly keywords?: readonly string[];
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Charts that Helm installs with this one; `helm dependency update` fetches them. */
-  readonly dependencies?: readonly ChartDependency[];
-}
-
-/** A dependency of a chart. Helm passes it the values under its alias, or else its name. */
-export interface ChartDependency {
-  readonly name: string;
-  /** A version, or a range such as `^1.2.0`. */
-  readonly version: string;
-  /** `https://…`, `oci://…`, or `file://../…` relative to the chart's folder. @default the chart is in `charts/` */
-  readonly repository?: string;
-  /** @default the name */
-  readonly alias?: string;
-  /** Path of the boolean value that enables it, such as `database.enabled`. @default always enabled */
-  readonly condition?: string;
 }
 
 export interface ChartPackage {
@@ -143,19 +127,6 @@ the chart has no value {{ $name }}{{ if $meant }}: did you mean {{ $meant }}?{{ 
 `;
 }
 
-const keyOf = ({ alias, name }: ChartDependency): string => alias ?? name;
-
-/** @throws an Error for a condition that is not a boolean value of the chart: Helm would regard it as true */
-function checkConditions(dependencies: readonly ChartDependency[], values: z.ZodObject): void {
-  const switches = fieldsOf(values)
-    .filter(({ type }) => type === "bool")
-    .map(({ path }) => path.join("."));
-  for (const { name, condition } of dependencies) {
-    if (condition === undefined || switches.includes(condition)) continue;
-    throw new Error(`dependency ${name}: condition ${condition} is not a boolean value of the chart: define it`);
-  }
-}
-
 /** The values that the text of a template reads. */
 const textReads = (text: string): readonly Path[] =>
   [...text.matchAll(/\.(Values(?:\.\w+)+)/g)].map(([, path = ""]) => path.split("."));
@@ -172,27 +143,20 @@ export function chartFiles({
   const values = schema as unknown as z.ZodObject;
   const manifests = chart.toJson() as Manifest[];
   checkNoExpressionLost(chart);
-  const { dependencies = [] } = metadata;
-  checkConditions(dependencies, values);
   const read = [manifests, [...chart.definitions.values()], chart.lists].flatMap(valuesRead);
-  const passed = dependencies.flatMap(({ condition }) =>
-    condition === undefined ? [] : [["Values", ...condition.split(".")]],
-  );
-  const unused = unusedValues(chart, values, [...read, ...passed, ...textReads(notes)]);
+  const unused = unusedValues(chart, values, [...read, ...textReads(notes)]);
   const fields = fieldsOf(values).filter(({ path }) => !unused.some((other) => other.join() === path.join()));
-  const subcharts = dependencies.map(keyOf);
   const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;
   const files = new Map<string, string>([
     ["Chart.yaml", stringify({ apiVersion: "v2", type: "application", ...metadata }, { lineWidth: 0 })],
     ["values.yaml", valuesYaml(fields, `Default values of ${metadata.name}.`)],
-    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`, { unused, subcharts }))],
+    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`, { unused }))],
     ["README.md", `# ${metadata.name}\n\n${introduction.trim()}\n\n## Values\n\n${valuesTable(fields)}\n`],
   ]);
-  const roots = new Set([...fields.map(({ path: [root = ""] }) => root), ...subcharts, ...FROM_PARENTS]);
+  const roots = new Set([...fields.map(({ path: [root = ""] }) => root), ...FROM_PARENTS]);
   files.set("templates/NOTES.txt", `${notes}${unknownNotes([...roots], ignored)}`);
   for (const [name, data] of chart.definitions) files.set(`templates/_${name}.tpl`, writeDefinition(name, data));
   if (chart.lists.length > 0) files.set("templates/extra-objects.yaml", writeLists(chart.lists));
-  for (const [name, definition] of chart.crds) files.set(`crds/${name}.yaml`, writeManifests([definition]));
   for (const manifest of manifests) {
     const name = fileName(manifest, manifests);
     if (files.has(name)) throw new Error(`two resources would both be written to ${name}: give them different names`);

@@ -55,8 +55,6 @@ function loosen({ zodSchema, jsonSchema }: Overridden): void {
 interface SchemaOptions {
   /** Values that the chart does not accept. @default none */
   readonly unused?: readonly (readonly string[])[];
-  /** Keys of the chart's dependencies: Helm passes their values on, and the schemas of those charts check them. */
-  readonly subcharts?: readonly string[];
 }
 
 /** A JSON schema without one of its values, and without the group that becomes empty. */
@@ -79,16 +77,11 @@ function without(schema: JsonSchema, [key = "", ...rest]: readonly string[]): Js
 export function valuesSchema(
   schema: z.ZodObject,
   title: string,
-  { unused = [], subcharts = [] }: SchemaOptions = {},
+  { unused = [] }: SchemaOptions = {},
 ): Readonly<Record<string, unknown>> {
   const made = z.toJSONSchema(schema, { target: "draft-7", override: (context) => loosen(context as Overridden) });
   const { $schema, ...rest } = unused.reduce<JsonSchema>(without, made as JsonSchema) as typeof made;
-  const passed = subcharts.map((key) => {
-    const own = rest.properties?.[key] as JsonSchema | undefined;
-    return [key, { type: "object", description: `Values of the chart ${key}`, ...own, additionalProperties: true }];
-  });
-  const properties = { ...rest.properties, ...Object.fromEntries(passed) };
-  return { $schema, title, ...rest, properties, additionalProperties: true };
+  return { $schema, title, ...rest, additionalProperties: true };
 }
 
 /** A regular expression for the decimal texts of all whole numbers from `low` to `high`, without leading zeros. */

@@ -1,11 +1,10 @@
-import { capabilities, lookup } from "./chart";
+import { capabilities } from "./chart";
 import { assert, each, items, present, spread, when } from "./control";
 import { type Expr, ref } from "./expression";
 import {
   bool,
   compact,
   concat,
-  dig,
   eq,
   int,
   merge,
@@ -47,10 +46,6 @@ const cases: Readonly<Record<string, readonly [unknown, string]>> = {
     each(list, "api", () => when(capabilities.has("a/v1"), capabilities.kubeVersion)),
     'key:\n  {{- range $api := .Values.list }}\n  {{- if $.Capabilities.APIVersions.Has "a/v1" }}\n' +
       "  - {{ $.Capabilities.KubeVersion.Version | quote }}\n  {{- end }}\n  {{- else }}\n  []\n  {{- end }}",
-  ],
-  "a lookup in the cluster": [
-    dig(lookup("v1", "Secret", name, "own"), ["data", "key"], "none"),
-    'key: {{ lookup "v1" "Secret" .Values.name "own" | dig "data" "key" "none" | quote }}',
   ],
   "a template that a user gives": [tpl(name), "key: {{ tpl .Values.name . | quote }}"],
   "a template in a loop": [
@@ -158,8 +153,6 @@ test("the same functions compute known values", () => {
   expect({ ...spread({ own: "y", other: "z" }), own: "x" }).toEqual({ own: "x", other: "z" });
   expect(merge({ a: "", b: "1" }, { a: "2", b: "3" })).toEqual({ a: "2", b: "1" });
   expect(toJson({ b: "<&>", a: [1, true] })).toBe('{"a":[1,true],"b":"\\u003c\\u0026\\u003e"}');
-  expect(dig({ a: { b: "c" } }, ["a", "b"], "d")).toBe("c");
-  expect(dig({ a: {} }, ["a", "b"], "d")).toBe("d");
   expect(tpl("text")).toBe("text");
   expect(() => tpl("{{ x }}")).toThrow('"{{ x }}" is a template, which only Helm renders');
   expect(() => assert(eq("a", "b"), "a is not b", "a")).toThrow("a is not b");

@@ -3,21 +3,17 @@
  * one for its reporter, which sets such a condition: https://github.com/kubernetes-sigs/node-readiness-controller
  */
 
-import { type App, Chart } from "cdk8s";
+import { ApiObject, type App, Chart } from "cdk8s";
 import {
-  assert,
   chartFiles,
   concat,
-  dig,
   each,
   eq,
   HelmChart,
-  HelmCrd,
   HelmObject,
   type Input,
   inputsOf,
   items,
-  lookup,
   not,
   type PropsOf,
   present,
@@ -61,9 +57,6 @@ export const controllerValues = valuesOf({
   }),
   nodeSelector: value.map({ description: "Nodes to run on", default: {} }),
   tolerations: value.list({ description: "Tolerations of the pods", default: [{ operator: "Exists" }] }),
-  reporter: {
-    enabled: value.boolean({ description: "Install the reporter, too", default: false }),
-  },
 });
 
 const RULES = "readiness.node.x-k8s.io";
@@ -103,12 +96,12 @@ export class NodeReadinessController extends Construct {
     this.node.addValidation({ validate: () => [...problems] });
     const name = "node-readiness-controller";
     const namespace = namespaceOf(this);
-    new HelmCrd(this, "definition", RULE_DEFINITION);
+    new ApiObject(this, "definition", RULE_DEFINITION);
     account(this, name, namespace, PERMISSIONS);
     const labels = { "app.kubernetes.io/name": name };
     new HelmObject<k8s.KubeDeploymentProps>(this, "deployment", k8s.KubeDeployment.GVK, {
       metadata: {
-        name: this.alone(name),
+        name,
         namespace,
         labels,
       },
@@ -134,18 +127,6 @@ export class NodeReadinessController extends Construct {
         },
       },
     });
-  }
-
-  /**
-   * The name; rendering fails if a release in another namespace has installed the controller: two controllers would
-   * fight over taints.
-   */
-  private alone(name: string): Input<string> {
-    if (HelmChart.find(this) === undefined) return name;
-    const found = lookup(k8s.KubeClusterRole.GVK.apiVersion, k8s.KubeClusterRole.GVK.kind, "", name);
-    const owner = dig(found, ["metadata", "annotations", "meta.helm.sh/release-namespace"], release.namespace);
-    const message = concat("a release in namespace ", owner, " has installed the controller: uninstall it first");
-    return assert(eq(owner, release.namespace), message, name);
   }
 }
 
@@ -226,19 +207,17 @@ export class NodeReadinessReporter extends Construct {
 
 const common = { version: VERSION, appVersion: VERSION, kubeVersion: ">=1.25.0-0" };
 
-/** The files of both charts, by path: the controller's has the reporter's as a dependency. */
+/** The files of both charts, by path. */
 export function charts(app: App): ReadonlyMap<string, string> {
   const [controller, reporter] = [new HelmChart(app, "controller"), new HelmChart(app, "reporter")];
   new NodeReadinessController(controller, "controller");
   new NodeReadinessReporter(reporter, "reporter");
-  const dependency = { name: "node-readiness-reporter", alias: "reporter", condition: "reporter.enabled" };
-  const dependencies = [{ ...dependency, version: VERSION, repository: "file://../node-readiness-reporter" }];
   const made = [
     chartFiles({
       chart: controller,
       values: controllerValues,
       introduction: "Taints nodes until their conditions hold.",
-      metadata: { name: "node-readiness-controller", description: "Readiness of nodes", ...common, dependencies },
+      metadata: { name: "node-readiness-controller", description: "Readiness of nodes", ...common },
     }),
     chartFiles({
       chart: reporter,

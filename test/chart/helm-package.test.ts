@@ -3,9 +3,8 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
-import { byName, documents, helm, refusal, root, run, withValues } from "./helm";
+import { byName, documents, helm, root, run, withValues } from "./helm";
 
 const peers = ["cdk8s", "cdk8s-plus-27", "constructs", "yaml", "zod"];
 const tsconfig = {
@@ -57,15 +56,12 @@ suite("the package cdk8s-helm-chart in an empty project", helm === undefined ? "
     node(join(root, "node_modules", "typescript", "bin", "tsc"), "--pretty", "false");
     node(join("made", "main.js"), "charts");
     chart = join(project, "charts", "node-readiness-controller");
-    run("dependency", "build", chart);
   }, 180_000);
 
   afterAll(() => rmSync(project, { recursive: true, force: true }));
 
   const template = (values: object, ...flags: readonly string[]) =>
     withValues(values, (path) => run("template", "nrc", chart, "--namespace", "default", "--values", path, ...flags));
-  const refused = (values: object) =>
-    withValues(values, (path) => refusal("template", "nrc", chart, "--namespace", "default", "--values", path));
 
   test("makes the chart that its README shows", () => {
     const files = JSON.parse(node(join("made", "readme.js"))) as Readonly<Record<string, string>>;
@@ -82,26 +78,10 @@ suite("the package cdk8s-helm-chart in an empty project", helm === undefined ? "
     { podAnnotations: { "example.com/a": "1" }, nodeSelector: { pool: "system" }, tolerations: [], resources: {} },
     { image: { repository: "registry/controller", tag: "1" } },
   ])("makes charts that helm renders to the constructs' manifests: %j", (values) => {
-    const rendered = byName(documents(template(values, "--include-crds")));
+    const rendered = byName(documents(template(values)));
     expect(Object.keys(rendered)).toHaveLength(5);
     const plainly = JSON.parse(node(join("made", "plain.js"), JSON.stringify(values))) as never;
     expect(rendered).toEqual(byName(plainly));
-  });
-
-  test("has definitions of kinds in crds/", () => {
-    const kinds = (text: string) => documents(text).map(({ kind }) => kind);
-    expect(kinds(template({}))).not.toContain("CustomResourceDefinition");
-    expect(kinds(template({}, "--include-crds"))).toContain("CustomResourceDefinition");
-  });
-
-  test("has dependencies: switched by a value, given values of their own, which their schema checks", () => {
-    const sets = (values: object) => documents(template(values)).filter(({ kind }) => kind === "DaemonSet");
-    expect(sets({})).toEqual([]);
-    const env = expect.arrayContaining([{ name: "CONDITION_TYPE", value: "example.com/Storage" }]) as unknown;
-    expect(sets({ reporter: { enabled: true, condition: "example.com/Storage" } })).toMatchObject([
-      { spec: { template: { spec: { containers: [{ env }] } } } },
-    ]);
-    expect(refused({ reporter: { enabled: true, endpoint: "9099" } })).toMatch(/endpoint.*\^https\?:/);
   });
 
   test("renders a value that is a template, which only Helm can", () => {
@@ -110,30 +90,5 @@ suite("the package cdk8s-helm-chart in an empty project", helm === undefined ? "
     expect(() => node(join("made", "plain.js"), JSON.stringify({ owner }))).toThrow(
       /"\{\{ \.Release\.Name \}\}@example\.com" is a template, which only Helm renders/,
     );
-  });
-
-  suite("with an API server", realApiMissing(), () => {
-    let api: RealApi;
-    beforeAll(async () => {
-      api = await RealApi.start("nobody");
-    }, 120_000);
-    afterAll(() => api?.close());
-
-    test("looks into the cluster: finds another release of the controller, and names its namespace", () => {
-      const { host, port, token = "", ca = "" } = api.admin;
-      const authority = join(project, "ca.crt");
-      writeFileSync(authority, ca);
-      const server = [
-        `--kube-apiserver=https://${host}:${port}`,
-        `--kube-token=${token}`,
-        `--kube-ca-file=${authority}`,
-      ];
-      const at = (namespace: string) => ["--namespace", namespace, "--create-namespace", ...server];
-      run("install", "nrc", chart, ...at("first"));
-      run("upgrade", "nrc", chart, ...at("first"));
-      expect(refusal("install", "nrc", chart, ...at("second"))).toContain(
-        "a release in namespace first has installed the controller: uninstall it first",
-      );
-    }, 120_000);
   });
 });
