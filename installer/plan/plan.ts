@@ -626,9 +626,11 @@ function notedAuxiliary({ paths, state }: Context, choice: Choice | undefined): 
   return [...new Set([...noted, paths.auxiliary.slice(paths.mountPrefix.length)])];
 }
 
-/** Removes the files of earlier installers from auxiliary chains that this installer does not use. */
-function withoutFormerAuxiliary({ formerAuxiliary }: NodeState): readonly Change[] {
-  return [...formerAuxiliary].map(([path, { bytes }]) => ({ do: "remove", path, seen: { path, bytes } }));
+/** Removes the files of earlier installers from auxiliary chains, except the file of the current chain. */
+function withoutFormerAuxiliary({ formerAuxiliary }: NodeState, but?: string): readonly Change[] {
+  return [...formerAuxiliary]
+    .filter(([path]) => path !== but)
+    .map(([path, { bytes }]) => ({ do: "remove", path, seen: { path, bytes } }));
 }
 
 /** The chosen way is not possible: the node's files stay, with everything needed to restore them. */
@@ -677,6 +679,8 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   const neighbours = neighboursOf(context, wanted, active);
   const choice = chosen(context, wanted, activeOf(configs), neighbours);
   const chaining = chain(context, wanted, { choice, active });
+  const auxiliaryPath = choice?.problem === undefined ? paths.auxiliary : undefined;
+  const path = chaining.file === undefined ? auxiliaryPath : join(paths.netDir, chaining.file);
   const inForce = active?.file ?? active?.made;
   const auxiliary = notedAuxiliary(context, choice);
   const journal = (made: Journal["made"], folders: Required<Journal>["folders"]): Journal => ({
@@ -711,7 +715,8 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
         ...restoreSetAside(context, (name) => isListed || hasChained(name, state)),
         ...staleOriginals(context, [chaining.keeps, ...broken], [...chaining.changes, ...restored]),
         ...(choice?.way === "edit" ? [] : withoutDropins(context, kept)),
-        ...withoutFormerAuxiliary(state),
+        // Until pods are chained in another way, the files of the last one stay.
+        ...(wanted.chained && path === undefined ? [] : withoutFormerAuxiliary(state, path)),
         // Another installer may be running its own plugin there.
         ...state.leftovers.filter((path) => !paths.plugins.some((each) => path === `${each}${TEMPORARY}`)).map(remove),
         ...withoutFolders(context, kept),
@@ -729,8 +734,7 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
         ...directoriesNoted(context),
       ],
     },
-    ...(chaining.file === undefined ? {} : { chain: join(paths.netDir, chaining.file) }),
-    ...(paths.auxiliary === undefined || choice?.problem !== undefined ? {} : { chain: paths.auxiliary }),
+    ...(path === undefined ? {} : { chain: path }),
     ...(choice === undefined ? {} : { choice }),
     ...(chaining.folder === undefined
       ? {}

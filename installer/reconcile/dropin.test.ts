@@ -708,6 +708,42 @@ describe("in the auxiliary chain of Multus", () => {
     },
   );
 
+  test("another folder's file stays until pods are chained in another way", async () => {
+    withMultus();
+    mkdirSync(folder("vendor"));
+    node.auxiliaryDir = "/net.d/vendor";
+    writeFileSync(node.path("net.d", "00-multus.conf"), multus({ clusterNetwork: "/host/net.d/10-ovn.conf" }));
+    const installer = node.installer();
+    await installer.reconcile();
+    await installer.leave();
+    node.chaining = "dropin";
+    const next = node.installer("second");
+    expect((await next.reconcile()).problem).toMatch("chaining is dropin, but");
+    expect(existsSync(dropin("vendor"))).toBe(true);
+    node.chaining = "auto";
+    await next.reconcile();
+    expect(existsSync(dropin("vendor"))).toBe(false);
+  });
+
+  test("a folder that becomes that of the list's drop-ins keeps the file", async () => {
+    withMultus();
+    mkdirSync(folder("vendor"));
+    node.auxiliaryDir = "/net.d/vendor";
+    writeFileSync(node.path("net.d", "00-multus.conf"), multus({ clusterNetwork: "/host/net.d/10-ovn.conf" }));
+    const installer = node.installer();
+    await installer.reconcile();
+    await installer.leave();
+    rmSync(node.path("net.d", "00-multus.conf"));
+    writeFileSync(node.path("net.d", NAME), LIST.replace('"k"', '"vendor"'));
+    node.chaining = "auto";
+    const next = node.installer("second");
+    for (const _ of [1, 2, 3]) {
+      node.now += 60_000;
+      await next.reconcile();
+      expect(called()).toEqual(["bridge", "linkerd-cni-redirect"]);
+    }
+  });
+
   test("an uninstall removes the folder's file that an installer with another chain left", async () => {
     withMultus();
     mkdirSync(folder("vendor"));
