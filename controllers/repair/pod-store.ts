@@ -94,7 +94,7 @@ function track(pod: PodObject, now: number): TrackedPod {
     ...ownershipOf(pod),
     reported: false,
     firstSeen: now,
-    // A tenant can set the labels, but not in this namespace.
+    // A tenant that sets both labels has its own pods deleted first, and without a look at the injector.
     isControlPlane: isComponent && labels[Label.controlPlaneNamespace] === namespace,
     diagnosis: "unknown",
     failures: undefined,
