@@ -128,7 +128,7 @@ suite("the image in containerd", lacks, () => {
     const [netDir, binDir, account] = [join(node, "net.d"), join(node, "bin"), join(directory, "account")];
     for (const path of [netDir, binDir, account]) await mkdir(path, { recursive: true });
     await writeFile(join(netDir, "10-cluster.conflist"), PRIMARY);
-    await writeFile(join(binDir, "bridge"), "another plugin", { mode: 0o755 });
+    for (const name of ["bridge", "portmap"]) await writeFile(join(binDir, name), "another plugin", { mode: 0o755 });
     await writeFile(join(account, "token"), api.token);
     await writeFile(join(account, "ca.crt"), api.ca);
     await writeFile(join(account, "namespace"), "linkerd-cni");
