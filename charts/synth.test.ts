@@ -46,11 +46,27 @@ test.each(Object.keys(schemas) as Name[])("%s: values.yaml holds the defaults, e
 });
 
 interface Schema {
+  description?: string;
   type?: string | string[];
   properties?: Record<string, Schema>;
   additionalProperties?: unknown;
   items?: Schema;
 }
+
+/** Properties of a schema without a description. */
+function undescribed(schema: Schema, path: string): readonly string[] {
+  const inner = Object.entries(schema.properties ?? {}).flatMap(([key, item]) => [
+    ...(item.description ? [] : [`${path}.${key}`]),
+    ...undescribed(item, `${path}.${key}`),
+  ]);
+  return [...inner, ...(schema.items === undefined ? [] : undescribed(schema.items, `${path}[]`))];
+}
+
+test.each(Object.keys(schemas) as Name[])("%s: each property of values.schema.json has a description", (chart) => {
+  const schema = JSON.parse(file(chart, "values.schema.json")) as Schema;
+  expect(Object.keys(schema.properties ?? {})).toContain("extraObjects");
+  expect(undescribed(schema, "")).toEqual([]);
+});
 
 /** Objects of a schema that accept any key. */
 function open(schema: Schema, path: string): readonly string[] {

@@ -4,7 +4,7 @@ import type { Templated } from "../helm/index";
 import { flag, integer } from "../helm/loose-types";
 import { group } from "./value-groups";
 
-export const pluginToken = group({
+export const pluginToken = group("Token of the plugin on the node", {
   dedicated: flag()
     .default(true)
     .meta({

@@ -322,7 +322,11 @@ export interface NodeTaintProps {
    * @default false
    */
   readonly enabled?: Input<Values["nodeTaint"]["enabled"]> | undefined;
-  /** Key of the startup taint. @default "linkerd.io/cni-not-ready" */
+  /**
+   * Key of the startup taint. The Cluster Autoscaler adds no nodes for pods that do not tolerate it, unless the key
+   * begins with `startup-taint.cluster-autoscaler.kubernetes.io/`.
+   * @default "linkerd.io/cni-not-ready"
+   */
   readonly key?: Input<Values["nodeTaint"]["key"]> | undefined;
   /**
    * Create a MutatingAdmissionPolicy of this API version that taints every new Linux node. Nodes that tolerations or

@@ -4,12 +4,21 @@ import { quantity, word } from "./value-types";
 import { registry, version } from "./version";
 
 /** A group of values: absent members have their defaults. */
-export const group = <T extends z.ZodRawShape>(members: T) =>
-  z.strictObject(members).prefault({} as z.input<z.ZodObject<T, z.core.$strict>>);
+export const group = <T extends z.ZodRawShape>(description: string, members: T) =>
+  z
+    .strictObject(members)
+    .prefault({} as z.input<z.ZodObject<T, z.core.$strict>>)
+    .meta({ description });
+
+const name = (what: string) =>
+  z
+    .string()
+    .min(1)
+    .meta({ description: `Name of the ${what}` });
 
 /** Requests and limits of one container; empty ones are left out. @param request the default request */
 export const resources = (request: { readonly cpu?: string; readonly memory?: string } = {}) =>
-  group({
+  group("Resources of the container", {
     cpu: bounds("CPU", { limit: "100m", request: "10m" }, request.cpu),
     // The installer uses 4 MiB, and 28 MiB if its health server has its maximum of connections.
     memory: bounds("memory", { limit: "64Mi", request: "10Mi" }, request.memory),
@@ -17,7 +26,7 @@ export const resources = (request: { readonly cpu?: string; readonly memory?: st
   });
 
 const bounds = (what: string, example: Readonly<Record<"limit" | "request", string>>, request = "") =>
-  group({
+  group(`Limit and request of ${what}`, {
     limit: quantity()
       .default("")
       .meta({ description: `The most ${what} that the container may use`, examples: [example.limit] }),
@@ -27,11 +36,20 @@ const bounds = (what: string, example: Readonly<Record<"limit" | "request", stri
   });
 
 export const toleration = z.strictObject({
-  key: z.string().optional(),
-  operator: z.enum(["Exists", "Equal"]).optional(),
-  value: z.string().optional(),
-  effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
-  tolerationSeconds: z.int().optional(),
+  key: z.string().optional().meta({ description: "Key of the tolerated taint; empty for all, with operator Exists" }),
+  operator: z
+    .enum(["Exists", "Equal"])
+    .optional()
+    .meta({ description: "Whether the taint may have any value, or must have `value`; Equal by default" }),
+  value: z.string().optional().meta({ description: "Value of the tolerated taint" }),
+  effect: z
+    .enum(["NoSchedule", "PreferNoSchedule", "NoExecute"])
+    .optional()
+    .meta({ description: "Effect of the tolerated taint; empty for all" }),
+  tolerationSeconds: z
+    .int()
+    .optional()
+    .meta({ description: "How many seconds a NoExecute taint is tolerated; without it, for as long as it exists" }),
 });
 
 const IMAGE = `${registry}/linkerd-cni`;
@@ -54,7 +72,7 @@ export const DIGEST = {
 
 /** The image that all containers run. */
 export const image = () =>
-  group({
+  group("Image of all containers", {
     name: word()
       .min(1)
       .refine((name) => !new RegExp(LINKERDS_IMAGE.pattern).test(name), LINKERDS_IMAGE_WRONG)
@@ -79,9 +97,12 @@ export const extraEnv = (whose: string) =>
   z
     .array(
       z.strictObject({
-        name: z.string().min(1),
-        value: z.string().optional(),
-        valueFrom: z.looseObject({}).optional(),
+        name: name("variable"),
+        value: z.string().optional().meta({ description: "Value of the variable" }),
+        valueFrom: z
+          .looseObject({})
+          .optional()
+          .meta({ description: "Source of the value, such as secretKeyRef, instead of `value`" }),
       }),
     )
     .default([])
@@ -95,9 +116,9 @@ export const extraObjects = () =>
   z
     .array(
       z.looseObject({
-        apiVersion: z.string().min(1),
-        kind: z.string().min(1),
-        metadata: z.looseObject({ name: z.string().min(1) }),
+        apiVersion: z.string().min(1).meta({ description: "API group and version of the object" }),
+        kind: z.string().min(1).meta({ description: "Kind of the object" }),
+        metadata: z.looseObject({ name: name("object") }).meta({ description: "Metadata of the object" }),
       }),
     )
     .default([])
@@ -112,7 +133,7 @@ export const terminationGracePeriodSeconds = (least: number) =>
 
 export const imagePullSecrets = () =>
   z
-    .array(z.strictObject({ name: z.string().min(1) }))
+    .array(z.strictObject({ name: name("secret") }))
     .default([])
     .meta({ description: "Names of secrets to pull the image with", examples: [[{ name: "registry" }]] });
 
@@ -121,7 +142,13 @@ export const selector = z.looseObject({});
 
 /** Peers of a NetworkPolicy. */
 export const peer = z.strictObject({
-  ipBlock: z.strictObject({ cidr: z.string(), except: z.array(z.string()).optional() }).optional(),
-  namespaceSelector: selector.optional(),
-  podSelector: selector.optional(),
+  ipBlock: z
+    .strictObject({
+      cidr: z.string().meta({ description: "Network of the peers, such as 10.0.0.0/8" }),
+      except: z.array(z.string()).optional().meta({ description: "Networks in it that are not meant" }),
+    })
+    .optional()
+    .meta({ description: "Peers by their addresses" }),
+  namespaceSelector: selector.optional().meta({ description: "Namespaces of the peers" }),
+  podSelector: selector.optional().meta({ description: "Pods that are peers, in the selected namespaces" }),
 });

@@ -31,32 +31,51 @@ import {
 } from "./value-types";
 
 const nodeRequirement = z.strictObject({
-  key: z.string(),
-  operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]),
-  values: z.array(z.string()).optional(),
+  key: z.string().meta({ description: "Name of the label or field" }),
+  operator: z
+    .enum(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"])
+    .meta({ description: "How it is compared with `values`" }),
+  values: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "Values to compare with; one number for Gt and Lt, none for Exists and DoesNotExist" }),
 });
 
 const nodeTerm = z.strictObject({
-  matchExpressions: z.array(nodeRequirement).optional(),
-  matchFields: z.array(nodeRequirement).optional(),
+  matchExpressions: z.array(nodeRequirement).optional().meta({ description: "Conditions on the node's labels" }),
+  matchFields: z.array(nodeRequirement).optional().meta({ description: "Conditions on the node's fields" }),
 });
 
 const nodeAffinity = z.strictObject({
-  requiredDuringSchedulingIgnoredDuringExecution: z.strictObject({ nodeSelectorTerms: z.array(nodeTerm) }).optional(),
+  requiredDuringSchedulingIgnoredDuringExecution: z
+    .strictObject({
+      nodeSelectorTerms: z.array(nodeTerm).meta({ description: "Terms of which a node must meet at least one" }),
+    })
+    .optional()
+    .meta({ description: "Nodes that pods may run on" }),
   preferredDuringSchedulingIgnoredDuringExecution: z
-    .array(z.strictObject({ preference: nodeTerm, weight: z.int().min(1).max(100) }))
-    .optional(),
+    .array(
+      z.strictObject({
+        preference: nodeTerm.meta({ description: "Conditions of the preference" }),
+        weight: z.int().min(1).max(100).meta({ description: "Weight of the preference, 1 to 100" }),
+      }),
+    )
+    .optional()
+    .meta({ description: "Nodes that pods run on if they can" }),
 });
 
 /** A Kubernetes container: only its name and image are checked here, the API server checks the rest. */
-const container = z.looseObject({ name: z.string().min(1), image: z.string().min(1) });
+const container = z.looseObject({
+  name: z.string().min(1).meta({ description: "Name of the container" }),
+  image: z.string().min(1).meta({ description: "Image of the container" }),
+});
 
-const updateStrategy = group({
+const updateStrategy = group("Update strategy of the DaemonSet", {
   type: z
     .enum(["RollingUpdate", "OnDelete"])
     .default("RollingUpdate")
     .meta({ description: "How pods are replaced when the DaemonSet changes" }),
-  rollingUpdate: group({
+  rollingUpdate: group("Pace of a rolling update", {
     maxSurge: shareOrNothing()
       .default("")
       .meta({
@@ -77,19 +96,21 @@ const updateStrategy = group({
 });
 
 const seLinuxOptions = z.strictObject({
-  level: z.string().optional(),
-  role: z.string().optional(),
-  type: z.string().optional(),
-  user: z.string().optional(),
+  level: z.string().optional().meta({ description: "SELinux level" }),
+  role: z.string().optional().meta({ description: "SELinux role" }),
+  type: z.string().optional().meta({ description: "SELinux type" }),
+  user: z.string().optional().meta({ description: "SELinux user" }),
 });
 
 /** Kubernetes' field of this name. */
 const appArmorProfile = z.strictObject({
-  type: z.enum(["RuntimeDefault", "Unconfined", "Localhost"]),
-  localhostProfile: z.string().optional(),
+  type: z
+    .enum(["RuntimeDefault", "Unconfined", "Localhost"])
+    .meta({ description: "The container runtime's profile, none, or one that is loaded on the node" }),
+  localhostProfile: z.string().optional().meta({ description: "Name of the profile on the node, for type Localhost" }),
 });
 
-const rbac = group({
+const rbac = group("Permissions of the installer", {
   minimal: flag()
     .default(false)
     .meta({
@@ -99,7 +120,7 @@ const rbac = group({
     }),
 });
 
-const resourceQuota = group({
+const resourceQuota = group("ResourceQuota for the priority class", {
   create: z
     .enum(["auto", "always", "never"])
     .default("auto")
@@ -112,7 +133,7 @@ const resourceQuota = group({
   pods: integer(1, 1_000_000).default(5000).meta({ description: "How many pods this ResourceQuota allows" }),
 });
 
-const nri = group({
+const nri = group("NRI plugin", {
   enabled: flag()
     .default(false)
     .meta({
@@ -139,7 +160,7 @@ const nri = group({
       description: "Place of the NRI plugin among others, two digits; the runtime calls plugins in this order",
       examples: ["10"],
     }),
-  require: group({
+  require: group("Containers without the NRI plugin's redirect", {
     admissionPolicy: z
       .enum(["", "v1beta1", "v1"])
       .default("")
@@ -155,7 +176,7 @@ const nri = group({
   resources: resources({ cpu: "50m", memory: "32Mi" }),
 });
 
-const helmTest = group({
+const helmTest = group("Pod of `helm test`", {
   enabled: flag().default(true).meta({
     description: "Render the pod of `helm test`; set false where something else than Helm applies the manifests",
   }),
@@ -167,7 +188,7 @@ const helmTest = group({
     }),
 });
 
-const networkPolicy = group({
+const networkPolicy = group("NetworkPolicy for the pods", {
   enabled: flag().default(false).meta({
     description: "Create a NetworkPolicy that allows only connections to the probe and metrics ports of the pods",
   }),
@@ -180,7 +201,7 @@ const networkPolicy = group({
     }),
 });
 
-const repairController = group({
+const repairController = group("Repair controller", {
   enabled: flag().default(false).meta({
     description: "Run the repair controller, which replaces pods that started before the plugin was in place",
   }),
@@ -291,7 +312,7 @@ export const values = z.strictObject({
         "the installer runs; a drop-in is not",
       examples: ["edit"],
     }),
-  multus: group({
+  multus: group("Multus on the nodes", {
     auxiliaryChainDir: directory()
       .default(NodePath.auxiliaryChainDir)
       .meta({

@@ -20,7 +20,7 @@ export const prometheusLabels = (kind: "PodMonitor" | "PrometheusRule") =>
       examples: [{ release: "prometheus" }],
     });
 
-const podMonitor = group({
+const podMonitor = group("PodMonitor of the Prometheus Operator", {
   enabled: flag()
     .default(false)
     .meta({
@@ -31,7 +31,7 @@ const podMonitor = group({
   labels: prometheusLabels("PodMonitor"),
 });
 
-const prometheusRule = group({
+const prometheusRule = group("PrometheusRule of the Prometheus Operator", {
   enabled: flag()
     .default(false)
     .meta({
@@ -56,7 +56,7 @@ const prometheusRule = group({
   }),
 });
 
-const grafanaDashboard = group({
+const grafanaDashboard = group("Dashboard for Grafana", {
   enabled: flag().default(false).meta({
     description: "Create a ConfigMap with a dashboard, as Grafana's sidecar reads it",
   }),

@@ -26,13 +26,16 @@ import {
 } from "../value-types";
 
 const requirement = z.strictObject({
-  key: z.string(),
-  operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]),
-  values: z.array(z.string()).optional(),
+  key: z.string().meta({ description: "Name of the label" }),
+  operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).meta({ description: "How it is compared with `values`" }),
+  values: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "Values to compare with; none for Exists and DoesNotExist" }),
 });
 
 const labelSelector = (what: string, matchExpressions: readonly z.output<typeof requirement>[]) =>
-  group({
+  group(`Selector of the ${what}`, {
     matchLabels: labels()
       .default({})
       .meta({ description: `Labels of the ${what}` }),
@@ -42,7 +45,7 @@ const labelSelector = (what: string, matchExpressions: readonly z.output<typeof 
       .meta({ description: `Conditions on the labels of the ${what}` }),
   });
 
-const controller = group({
+const controller = group("Operator that writes the definitions", {
   cniNamespace: namespaceName()
     .default(CNI_NAME)
     .meta({ description: "Namespace of the chart linkerd2-cni, with ConfigMap linkerd-cni-config" }),
@@ -71,12 +74,12 @@ const controller = group({
 });
 
 const issuer = z.strictObject({
-  name: z.string().min(1),
-  kind: z.string().optional(),
-  group: z.string().optional(),
+  name: z.string().min(1).meta({ description: "Name of the issuer" }),
+  kind: z.string().optional().meta({ description: "Kind of the issuer; Issuer by default" }),
+  group: z.string().optional().meta({ description: "API group of the issuer; cert-manager.io by default" }),
 });
 
-const webhook = group({
+const webhook = group("Webhook that adds the definition to pods", {
   failurePolicy: z.enum(["Fail", "Ignore"]).default("Fail").meta({
     description: "Whether a new pod is refused or created unchanged while the webhook does not answer",
   }),
@@ -99,13 +102,13 @@ const webhook = group({
   }),
 });
 
-const service = group({
+const service = group("Ports of the pods", {
   webhookPort: port().default(9443).meta({ description: "Port of the pods for the webhook" }),
   metricsPort: port().default(8080).meta({ description: "Port of the pods for /metrics" }),
   healthPort: port().default(8081).meta({ description: "Port of the pods for the probes (/healthz, /readyz)" }),
 });
 
-const podDisruptionBudget = group({
+const podDisruptionBudget = group("PodDisruptionBudget of the pods", {
   enabled: flag().default(true).meta({ description: "Create a PodDisruptionBudget" }),
   maxUnavailable: share()
     .prefault(1)
@@ -115,7 +118,7 @@ const podDisruptionBudget = group({
     }),
 });
 
-const networkPolicy = group({
+const networkPolicy = group("NetworkPolicy for the pods", {
   enabled: flag().default(false).meta({
     description: "Create a NetworkPolicy: everyone may connect to the webhook, the peers below to probes and metrics",
   }),
@@ -128,12 +131,12 @@ const networkPolicy = group({
     }),
 });
 
-const podMonitor = group({
+const podMonitor = group("PodMonitor of the Prometheus Operator", {
   enabled: flag().default(false).meta({ description: "Create a PodMonitor (Prometheus Operator)" }),
   labels: prometheusLabels("PodMonitor"),
 });
 
-const prometheusRule = group({
+const prometheusRule = group("PrometheusRule of the Prometheus Operator", {
   enabled: flag().default(false).meta({
     description: "Create a PrometheusRule (Prometheus Operator) with alerts about the operator",
   }),
@@ -174,7 +177,7 @@ export const multusValues = z.strictObject({
     description: "Affinity of the pods; by default they prefer different nodes",
   }),
   topologySpreadConstraints: z
-    .array(z.looseObject({ topologyKey: z.string() }))
+    .array(z.looseObject({ topologyKey: z.string().meta({ description: "Label of the nodes that names the domain" }) }))
     .default([])
     .meta({ description: "Topology spread constraints of the pods; by default they prefer different zones" }),
   podDisruptionBudget,

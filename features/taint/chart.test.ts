@@ -1,4 +1,7 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { App, Chart } from "cdk8s";
+import { STARTUP_TAINT } from "../../cni/contract";
 import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
 import { daemonSet, found, rules, synthesized } from "../../constructs/manifests.testing";
 
@@ -20,6 +23,14 @@ test("the installer always tolerates the startup taint, whatever its effect, sin
   expect(tolerations({ nodeTaint, tolerations: [other] })).toEqual([other, own]);
   expect(tolerations({ nodeTaint, tolerations: [] })).toEqual([own]);
   expect(tolerations({ tolerations: [] })).toBeUndefined();
+});
+
+test("the installer removes the startup taints that the runbook names for the Cluster Autoscaler", () => {
+  const runbook = readFileSync(join(__dirname, "..", "..", "docs", "runbooks", "startup-taint.md"), "utf8");
+  const keys = runbook.match(/startup-taint\.cluster-autoscaler\.kubernetes\.io\/[-a-z]+|(?<=--startup-taint=)[-a-z./]+/g);
+  expect(keys).toEqual(["startup-taint.cluster-autoscaler.kubernetes.io/linkerd-cni-not-ready", STARTUP_TAINT]);
+  for (const key of keys ?? [])
+    expect(daemonSet({ nodeTaint: { enabled: true, key } })).toContain(`{"name":"NODE_TAINT","value":"${key}"}`);
 });
 
 test("a policy that taints new nodes, in the requested API version", () => {
