@@ -27,7 +27,9 @@ test("the installer always tolerates the startup taint, whatever its effect, sin
 
 test("the installer removes the startup taints that the runbook names for the Cluster Autoscaler", () => {
   const runbook = readFileSync(join(__dirname, "..", "..", "docs", "runbooks", "startup-taint.md"), "utf8");
-  const keys = runbook.match(/startup-taint\.cluster-autoscaler\.kubernetes\.io\/[-a-z]+|(?<=--startup-taint=)[-a-z./]+/g);
+  const keys = runbook.match(
+    /startup-taint\.cluster-autoscaler\.kubernetes\.io\/[-a-z]+|(?<=--startup-taint=)[-a-z./]+/g,
+  );
   expect(keys).toEqual(["startup-taint.cluster-autoscaler.kubernetes.io/linkerd-cni-not-ready", STARTUP_TAINT]);
   for (const key of keys ?? [])
     expect(daemonSet({ nodeTaint: { enabled: true, key } })).toContain(`{"name":"NODE_TAINT","value":"${key}"}`);
