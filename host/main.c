@@ -161,6 +161,7 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
   CALL(mkdir, "dpn", SYS_mkdirat)                  \
   CALL(symlink, "pdp", SYS_symlinkat)              \
   CALL(link, "dpdp0", SYS_linkat)                  \
+  CALL(renameAs, "dpdpn", SYS_renameat2)           \
   CALL(readlink, "dpb", SYS_readlinkat)            \
   CALL(chown, "dpnn0", SYS_fchownat)               \
   CALL(chdir, "p", SYS_chdir)                      \

@@ -97,6 +97,8 @@ export interface LastingHost extends Host, TlsHost {
   statfs(path: string, into: Uint8Array): number;
   mkdir(path: string, mode: number): number;
   symlink(target: string, path: string): number;
+  /** renameat2(2). */
+  renameAs(from: string, to: string, flags: number): number;
   link(existing: string, path: string): number;
   /** Number of bytes of the link's target in `into`. */
   readlink(path: string, into: Uint8Array): number;

@@ -1,6 +1,7 @@
 import { chownSync, linkSync, mkdirSync, renameSync, rmdirSync, symlinkSync, unlinkSync } from "node:fs";
 import { reasonOf } from "../../cni/errors";
 import { apart } from "../../system/child";
+import { exchangeSync } from "../../system/exchange";
 import { copyFileSync, createFileSync, settleSync } from "../../system/fs";
 import { isOpened } from "../../system/opened";
 import { dirname } from "../../system/path";
@@ -24,6 +25,8 @@ export interface Disk {
   link(path: string, target: string): void;
   /** Renames atomically, and replaces the target. */
   rename(from: string, to: string): void;
+  /** Exchanges two names atomically. @throws if one does not exist, or if the file system cannot do it */
+  exchange(one: string, other: string): void;
   /** Creates a directory unless it exists. */
   makeDirectory(path: string): void;
   /** Removes a directory if it exists and is empty. */
@@ -65,6 +68,7 @@ export const nodeDisk: Disk = {
   name: (path, existing) => linkSync(existing, path),
   link: (path, target) => symlinkSync(target, path),
   rename: renameSync,
+  exchange: exchangeSync,
   makeDirectory: (path) => except(["EEXIST"], () => mkdirSync(path, 0o700)),
   removeDirectory: (path) => except(["ENOENT", "ENOTEMPTY"], () => rmdirSync(path)),
   remove: (path) => except(["ENOENT"], () => unlinkSync(path)),
@@ -164,18 +168,58 @@ export const apply = (changes: readonly Change[], disk: Disk, holds: (seen: Seen
     return { count: changes.length };
   });
 
+const code = (error: unknown) => (error as { readonly code?: string }).code ?? "";
+
+/** Codes of file systems and kernels that cannot exchange names. */
+const CANNOT_EXCHANGE = ["EINVAL", "ENOSYS"];
+
+/**
+ * Puts a file in the place of one that its owner may write at this moment: only what comes out shows what was replaced. If
+ * it is not as seen, the owner gets it back.
+ */
+function exchange(
+  temporary: string,
+  { path, bytes, seen }: { readonly path: string; readonly bytes: Uint8Array; readonly seen: Seen },
+  disk: Disk,
+  holds: (seen: Seen) => boolean,
+): void {
+  try {
+    disk.exchange(temporary, path);
+  } catch (error) {
+    if (code(error) === "ENOENT") throw new OutOfDate(seen);
+    if (!CANNOT_EXCHANGE.includes(code(error))) throw error;
+    disk.rename(temporary, path);
+    return;
+  }
+  if (holds({ path: temporary, bytes: seen.bytes })) {
+    disk.remove(temporary);
+    return;
+  }
+  disk.exchange(temporary, path);
+  // It may have been written once more in between.
+  if (!holds({ path: temporary, bytes })) disk.exchange(temporary, path);
+  throw new OutOfDate(seen);
+}
+
+/** Gives a file that was set aside back to its owner, who has just written it; unless it has been written once more. */
+function giveBack({ from, path }: Extract<Change, { readonly do: "rename" }>, disk: Disk): void {
+  except(["EEXIST"], () => disk.name(from, path));
+  disk.remove(path);
+  throw new OutOfDate({ path: from });
+}
+
 function make(change: Change, disk: Disk, holds: (seen: Seen) => boolean): void {
   const below = change.do === "write" ? change.temporary : undefined;
   const temporary = below ?? `${change.path}${TEMPORARY}`;
   const confirm = () => {
     if (change.seen !== undefined && !holds(change.seen)) throw new OutOfDate(change.seen);
   };
-  const replace = (create: () => void) => {
+  const replace = (create: () => void, put = () => disk.rename(temporary, change.path)) => {
     disk.remove(temporary);
     try {
       create();
       confirm();
-      disk.rename(temporary, change.path);
+      put();
     } catch (error) {
       disk.remove(temporary);
       throw error;
@@ -184,7 +228,13 @@ function make(change: Change, disk: Disk, holds: (seen: Seen) => boolean): void 
   const settle = () => disk.settle(dirname(change.path));
   switch (change.do) {
     case "write":
-      replace(() => disk.create(temporary, change.bytes, change.mode, change.owner));
+      replace(
+        () => disk.create(temporary, change.bytes, change.mode, change.owner),
+        // A runtime must not see a file leave that comes from a folder below.
+        below === undefined && change.seen?.bytes !== undefined
+          ? () => exchange(temporary, { ...change, seen: change.seen as Seen }, disk, holds)
+          : undefined,
+      );
       break;
     case "install":
       // The installer that copied it may have been killed before that.
@@ -203,8 +253,9 @@ function make(change: Change, disk: Disk, holds: (seen: Seen) => boolean): void 
         disk.rename(change.from, change.path);
       } catch (error) {
         // Another installer has already removed it.
-        throw (error as { code?: string }).code === "ENOENT" ? new OutOfDate({ path: change.from }) : error;
+        throw code(error) === "ENOENT" ? new OutOfDate({ path: change.from }) : error;
       }
+      if (change.seen?.path === change.from && !holds({ ...change.seen, path: change.path })) giveBack(change, disk);
       break;
     case "mkdir":
       disk.makeDirectory(change.path);

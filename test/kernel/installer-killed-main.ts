@@ -60,6 +60,7 @@ const disk: Disk = {
   name: operation(nodeDisk.name),
   link: operation(nodeDisk.link),
   rename: operation(nodeDisk.rename),
+  exchange: operation(nodeDisk.exchange),
   makeDirectory: operation(nodeDisk.makeDirectory),
   removeDirectory: operation(nodeDisk.removeDirectory),
   remove: operation(nodeDisk.remove),

@@ -70,7 +70,10 @@ const start = (who: Who, image: Image = "one"): Step => ({ do: "start", who, ima
 const wait = (ms: number): Step => ({ do: "wait", ms });
 
 /** Share of the histories in which processes run in the middle of operations of others. */
-const SEPARATE = 0.1;
+const SEPARATE = 0.05;
+
+/** Share of those that wait for limits of half a minute or more. */
+const SLOW = 0.1;
 
 /** A short life with one disturbance: about ten seconds. */
 export function smallHistory(seed: number, book: Book): History {
@@ -79,7 +82,7 @@ export function smallHistory(seed: number, book: Book): History {
   const points = book.points(setup);
   const at = place(random, points, "A");
   const early = wait(below(random, 3_000));
-  const end: Step[] = random() < 0.5 ? [{ do: "uninstall" }] : [];
+  const end: Step[] = random() < 0.4 ? [{ do: "uninstall" }] : [];
   const calm: Step[] = [wait(6_500), { do: "pod" }, wait(50), ...end];
   const disturbances: readonly (() => readonly Step[])[] = [
     () => [
@@ -111,13 +114,34 @@ export function smallHistory(seed: number, book: Book): History {
     ],
     () => [start("A"), wait(3_000), { do: "stop", who: "A" }, early, start("B", "two"), ...calm],
   ];
+  const slow: readonly (() => readonly Step[])[] = [
+    () => [
+      start("A"),
+      wait(3_000),
+      { do: "API server", is: pick(random, MOODS) },
+      { do: "stop", who: "A" },
+      wait(1_000),
+      { do: "API server", is: "up" },
+      wait(30_000),
+    ],
+    () => [start("A"), wait(3_000), { do: "API server", is: "silent" }, { do: "stop", who: "A" }, wait(31_000)],
+    () => [
+      start("A"),
+      wait(3_000),
+      { do: "runtime", is: pick(random, RUNTIMES) },
+      wait(76_000),
+      { do: "pod" },
+      wait(50),
+    ],
+    () => [{ do: "API server", is: pick(random, ["silent", "down", 500]) }, start("A"), wait(7_000), ...end],
+  ];
   const apart = () => [
     { do: "start", who: "B", image: "two", at } as const,
     { ...wait(below(random, 2_000)), at },
     start("A"),
     ...calm,
   ];
-  return { setup, steps: setup.separate ? apart() : pick(random, disturbances)() };
+  return { setup, steps: setup.separate ? apart() : pick(random, random() < SLOW ? slow : disturbances)() };
 }
 
 const way = (random: Random) => (random() < 0.5 ? "in place" : "by rename");

@@ -17,7 +17,7 @@ export interface Patch {
 }
 
 const SEAM = join(__dirname, "seam");
-const REPLACED = /^(\.\.?\/)+(system\/)?(net|child|opened|program|crypto)$/;
+const REPLACED = /^(\.\.?\/)+(system\/)?(net|child|exchange|opened|program|crypto)$/;
 
 const seam: Plugin = {
   name: "seam",

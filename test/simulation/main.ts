@@ -2,7 +2,10 @@
  * Runs histories of a simulated node. `-- --seconds 60` (or `--small 1000 --long 50`) runs new ones, `--seed N` begins
  * with that one, `--replay HISTORY` runs one again and prints what happened.
  */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { FAULTS } from "./faults";
 import { Book, type History, longHistory, run, shortened, smallHistory, told } from "./history";
 import { load, type Program } from "./load";
 
@@ -15,6 +18,7 @@ const { values } = parseArgs({
     replay: { type: "string" },
     log: { type: "boolean" },
     failures: { type: "string" },
+    faults: { type: "string" },
   },
 });
 
@@ -40,13 +44,87 @@ function fails(program: Program, seed: number, history: History, promise: string
   say(`npm run simulate -- --log --replay '${JSON.stringify(short)}'\n`);
 }
 
-/** Runs outside of any promise: the processes' promises are waited for in the middle. */
-function main(program: Program): number {
+const RECORD = join(__dirname, "faults.json");
+/** How many histories are tried for each planted fault. */
+const TRIED = { small: 300, long: 30 };
+
+interface Recorded {
+  readonly histories: number;
+  readonly promise: string;
+  readonly history: History;
+}
+
+/** Searches a planted fault, with small histories first. */
+function search(program: Program, product: Program, book: Book): Recorded | undefined {
+  for (const [make, count] of [
+    [smallHistory, TRIED.small],
+    [longHistory, TRIED.long],
+  ] as const)
+    for (let seed = 1; seed <= count; seed++) {
+      const history = make(seed, book);
+      const { broken } = run(program, history);
+      // A fault that the product has itself shows nothing.
+      if (broken === undefined || run(product, history).broken !== undefined) continue;
+      const histories = make === smallHistory ? seed : TRIED.small + seed;
+      const isShown = (short: History) => run(product, short).broken === undefined;
+      const short = shortened(program, history, broken.promise);
+      return { histories, promise: broken.promise, history: isShown(short) ? short : history };
+    }
+  return undefined;
+}
+
+const recorded = (): Readonly<Record<string, Recorded>> =>
+  existsSync(RECORD) ? JSON.parse(readFileSync(RECORD, "utf8")) : {};
+
+/** Searches planted faults, and notes the histories that show them. @param names undefined: those without a history */
+async function searchFaults(product: Program, book: Book, wanted: (name: string) => boolean): Promise<void> {
+  for (const [name, fault] of Object.entries(FAULTS).filter(([each]) => wanted(each))) {
+    const program = await load(fault);
+    await outside(() => {
+      const found = search(program, product, book);
+      say(`${name}: ${found === undefined ? "NOT FOUND" : `history ${found.histories}: ${found.promise}`}`);
+      if (found === undefined) return;
+      writeFileSync(RECORD, `${JSON.stringify({ ...recorded(), [name]: found }, null, 1)}\n`);
+    });
+  }
+}
+
+/** Whether each planted fault is still noticed by its history, and the product breaks no promise there. */
+async function replayFaults(product: Program): Promise<number> {
+  let failures = 0;
+  for (const [name, fault] of Object.entries(FAULTS)) {
+    const known = recorded()[name];
+    const program = await load(fault);
+    await outside(() => {
+      const [sick, sound] = [program, product].map((each) => known && run(each, known.history).broken?.promise);
+      const isNoticed = known !== undefined && sick === known.promise && sound === undefined;
+      if (isNoticed) return;
+      failures++;
+      say(`planted fault: ${name}: ${known === undefined ? "no history" : `breaks ${sick}; without it: ${sound}`}`);
+    });
+  }
+  return failures;
+}
+
+/** Runs something outside of any promise: those of the processes are waited for in the middle. */
+const outside = (work: () => void): Promise<void> =>
+  new Promise((resolve, reject) =>
+    setImmediate(() => {
+      try {
+        work();
+        resolve();
+      } catch (error) {
+        reject(error);
+      }
+    }),
+  );
+
+/** New histories. @returns how many broke a promise */
+function explore(program: Program, book: Book): number {
   if (values.replay !== undefined) {
     explain(program, JSON.parse(values.replay) as History);
     return 0;
   }
-  const book = new Book(program);
   const first = Number(values.seed ?? Date.now() % 1e9);
   const limits = [
     ["small", smallHistory, Number(values.small ?? 0)],
@@ -76,7 +154,20 @@ function main(program: Program): number {
       );
   }
   for (const [kind, count] of kinds) say(`${count} times broken: ${kind}`);
-  return failures > 0 ? 1 : 0;
+  return failures;
 }
 
-void load().then((program) => setImmediate(() => process.exit(main(program))));
+async function main(): Promise<number> {
+  const program = await load();
+  const book = new Book(program);
+  const { faults } = values;
+  let failures = 0;
+  if (faults === "replay") failures += await replayFaults(program);
+  else if (faults !== undefined) await searchFaults(program, book, (name) => faults === "all" || name.includes(faults));
+  await outside(() => {
+    failures += explore(program, book);
+  });
+  return failures === 0 ? 0 : 1;
+}
+
+void main().then((status) => process.exit(status));

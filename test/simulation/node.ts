@@ -88,8 +88,11 @@ export class Node implements Machine {
   chainedFrom = Number.POSITIVE_INFINITY;
   /** Writes of installers, for the promise about them. */
   readonly writes: number[] = [];
-  /** Meanwhile all may be removed. */
   isUninstalled = false;
+  /** The owner's content that was chained. */
+  chained = 0;
+  /** The API server said for long enough that our accounts are deleted, while an installer stopped. */
+  mayBeRemoved = false;
   /** What the owner has written lately. */
   private ownerWrites: number[] = [];
   private readonly armed = new Set<{ readonly step: Step; readonly at: Place; readonly from: number }>();
@@ -214,6 +217,7 @@ export class Node implements Machine {
         break;
       case "API server":
         this.api.mood = step.is;
+        this.expectRemoval();
         this.expectChain(step.is === "up" ? within.refusal : 0);
         break;
       case "runtime":
@@ -311,11 +315,22 @@ export class Node implements Machine {
     pod.stoppedAt = this.clock.now;
     this.api.pods.set(pod.name, "deleting");
     pod.process.terminate();
+    this.expectRemoval();
     this.expectChain(within.takeOver);
     this.clock.set(() => {
       if (!pod.process.isDead) this.look("when a grace period ends", `${GRACE_MS} ms after SIGTERM`);
       pod.process.kill();
     }, GRACE_MS);
+  }
+
+  /** A stopping installer removes all once the API server has refused both tokens for some time. */
+  private expectRemoval(): void {
+    const isRefused = () =>
+      this.api.mood === 401 && [...this.pods.values()].some(({ stoppedAt }) => stoppedAt !== undefined);
+    if (!isRefused()) return;
+    this.clock.set(() => {
+      this.mayBeRemoved ||= isRefused();
+    }, within.refusalConfirmed);
   }
 
   private freeze(who: Who, isFrozen: boolean): void {
@@ -326,6 +341,7 @@ export class Node implements Machine {
   }
 
   private changeRuntime(name: ReaderName): void {
+    this.chained = 0;
     const isOther = name !== this.runtime.name;
     this.runtime.restart(name);
     this.api.runtime = READERS[name].version;
@@ -382,6 +398,7 @@ export class Node implements Machine {
   }
 
   private boot(): void {
+    this.chained = 0;
     Object.assign(this.disk, { isFull: false, isReadOnly: false });
     for (const { process } of this.pods.values()) process.kill();
     const memory = this.files.inode(IN_MEMORY);

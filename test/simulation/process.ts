@@ -28,7 +28,7 @@ export interface Machine {
 class Killed extends Error {}
 
 /** Operations that are named by their second path. */
-const TO = ["rename", "link", "symlink"];
+const TO = ["exchange", "rename", "link", "symlink"];
 const EXECUTE_MS = 3;
 const CONNECT_MS = 1;
 

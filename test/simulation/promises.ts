@@ -19,6 +19,8 @@ export const within = {
   takeOver: 16_000,
   /** After the API server has refused or not answered. */
   refusal: 16_000,
+  /** For how long the API server must refuse a stopping installer's tokens. */
+  refusalConfirmed: 1_500,
   /** After the disk works again. */
   repair: 12_000,
   /** After the container runtime became another one: it is asked for every minute. */
@@ -85,11 +87,27 @@ export const promised = {
       return owner.isWriting || plugins === undefined || plugins.includes("bridge") ? undefined : plugins.join(", ");
     },
   },
+  "only an uninstall, or the owner, ends a chain": {
+    when: "at any time",
+    broken: (node) => {
+      const isChained = node.runtime.inForce()?.some(isOurs) === true;
+      const { chained, files, owner } = node;
+      const isCurrent = configsIn(files).some((name) => owner.isIn(files.text(`${NET_DIR}/${name}`)));
+      if (isChained && isCurrent) node.chained = owner.version;
+      if (isChained || chained !== owner.version || node.isUninstalled || node.mayBeRemoved) return undefined;
+      return owner.isWriting || owner.isFighting ? undefined : shown(node.files, owner.agent.file);
+    },
+  },
   "a node is chained in time": {
     when: "when it must be chained",
     broken: (node) => {
       const { api, disk, owner, runtime, working } = node;
-      const cannot = !api.isUp || disk.isFull || disk.isReadOnly || owner.isFighting || owner.isWriting;
+      const cannot =
+        [401, 403, 429].includes(api.mood as number) ||
+        disk.isFull ||
+        disk.isReadOnly ||
+        owner.isFighting ||
+        owner.isWriting;
       if (node.isUninstalled || cannot || working.length === 0) return undefined;
       const plugins = runtime.inForce();
       return plugins?.at(-1) === OURS ? undefined : `in force: ${plugins?.join(", ")}; ${lastLines(node)}`;

@@ -14,7 +14,7 @@ function called(name: string, ...args: readonly unknown[]): unknown {
   }
 }
 
-const call = <T extends (...args: never[]) => unknown>(name: string): T =>
+export const call = <T extends (...args: never[]) => unknown>(name: string): T =>
   ((...args: readonly unknown[]) => called(name, ...args)) as unknown as T;
 
 const stat =

@@ -1,0 +1,4 @@
+/** Under Node, which has no such call; exchange.engine.ts has. */
+export function exchangeSync(_one: string, _other: string): void {
+  throw Object.assign(new Error("ENOSYS: Node cannot exchange names"), { code: "ENOSYS" });
+}

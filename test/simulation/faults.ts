@@ -1,0 +1,201 @@
+/**
+ * Planted faults: small changes of the product, each of which breaks a promise. A simulation that does not notice them
+ * would not notice a mistake either.
+ */
+import type { Patch } from "./load";
+
+export interface Fault extends Patch {
+  readonly kind: "files" | "order" | "API server" | "stop" | "runtime";
+}
+
+const DISK = "installer/apply/disk.ts";
+const PLAN = "installer/plan/plan.ts";
+const SERVICE = "installer/service.ts";
+const RECONCILER = "installer/reconcile/reconciler.ts";
+const STOP = "installer/reconcile/stop-decision.ts";
+const REMOVAL = "installer/plan/removal.ts";
+
+export const FAULTS: Readonly<Record<string, Fault>> = {
+  "a file is replaced by two operations": {
+    kind: "files",
+    file: DISK,
+    from: "      confirm();\n      put();",
+    to: "      confirm();\n      disk.remove(change.path);\n      disk.rename(temporary, change.path);",
+  },
+  "a new file is not synced": { kind: "files", file: "system/fs.ts", from: "    fsyncSync(descriptor);\n", to: "" },
+  "directories are not synced": {
+    kind: "files",
+    file: DISK,
+    from: "settle: settleSync,",
+    to: "settle: () => undefined,",
+  },
+  "a file that has changed is overwritten": {
+    kind: "files",
+    file: DISK,
+    from: "if (change.seen !== undefined && !holds(change.seen))",
+    to: "if (false)",
+  },
+  "files of a crash stay": {
+    kind: "files",
+    file: "installer/state/observe.ts",
+    from: "leftovers: [...leftovers],",
+    to: "leftovers: [],",
+  },
+  "an owner's last write is overwritten": {
+    kind: "files",
+    file: DISK,
+    from: "if (holds({ path: temporary, bytes: seen.bytes })) {",
+    to: "if (seen !== undefined) {",
+  },
+  "the plugin is replaced by two operations": {
+    kind: "files",
+    file: DISK,
+    from: "      disk.settle(temporary);\n      disk.rename(temporary, change.path);",
+    to: "      disk.settle(temporary);\n      disk.remove(change.path);\n      disk.rename(temporary, change.path);",
+  },
+  "the chain comes before the plugin": {
+    kind: "order",
+    file: PLAN,
+    from: '["journal", "plugin", "kubeconfig", "chain", "rest"]',
+    to: '["journal", "chain", "plugin", "kubeconfig", "rest"]',
+  },
+  "the plugin is removed before the chain": {
+    kind: "order",
+    file: PLAN,
+    from: "    ...pristine(state).flatMap((found) => restore(context, found)),\n    ...staleLists(context, undefined),",
+    to: "    remove(paths.plugin),\n    ...pristine(state).flatMap((found) => restore(context, found)),\n    ...staleLists(context, undefined),",
+  },
+  "the list is written before its original is kept": {
+    kind: "order",
+    file: PLAN,
+    from: "[...keep(context, file, active.bytes), put(context, file.name, bytes, file)]",
+    to: "[put(context, file.name, bytes, file), ...keep(context, file, active.bytes)]",
+  },
+  "a burst of changes is forgotten": {
+    kind: "order",
+    file: "installer/reconcile/watch.ts",
+    from: "      this.changed();",
+    to: "",
+  },
+  "the plugin is not run before it is put in place": {
+    kind: "order",
+    file: "installer/apply/changer.ts",
+    from: "const why = install && (await this.copy());",
+    to: "if (install) await this.copy();\n    const why = undefined;",
+  },
+  "a node of a dead installer is never taken": {
+    kind: "order",
+    file: "installer/reconcile/ownership.ts",
+    from: "now - this.wrongSince >= OWNER_SILENT_MS",
+    to: "false",
+  },
+  "a run is not repeated if the node has changed meanwhile": {
+    kind: "order",
+    file: RECONCILER,
+    from: "const MOST_ROUNDS = 5;\nconst BUSY_MS = 100;",
+    to: "const MOST_ROUNDS = 1;\nconst BUSY_MS = 60_000;",
+  },
+  "a refusal is remembered for half a minute": {
+    kind: "API server",
+    file: "installer/api/access.ts",
+    from: "else asked.until = now() + this.failed.next();",
+    to: "",
+  },
+  "the first 401 counts as an uninstall": {
+    kind: "API server",
+    file: STOP,
+    from: '({ is: "confirmable", remove, why })',
+    to: '({ is: "certain", remove, why })',
+  },
+  "a 403 counts as an uninstall": {
+    kind: "API server",
+    file: STOP,
+    from: '({ is: "doubtful", remove: false, why, handOver: "possible" })',
+    to: '({ is: "certain", remove: true, why })',
+  },
+  "no answer counts as an uninstall": {
+    kind: "API server",
+    file: STOP,
+    from: "return { ...decision, remove: false, why };",
+    to: "return { ...decision, remove: true, why };",
+  },
+  "the first run waits for the API server": {
+    kind: "API server",
+    file: SERVICE,
+    from: "await Promise.race([asked, this.deps.sleep(ASK_FIRST_MS)]);",
+    to: "await asked.then(() => (this.runtime === undefined ? new Promise(() => undefined) : undefined));",
+  },
+  "a DaemonSet that exists counts as deleted": {
+    kind: "stop",
+    file: STOP,
+    from: 'const stays = certain(false, "our DaemonSet',
+    to: 'const stays = certain(true, "our DaemonSet',
+  },
+  "a stopping installer waits too long for an answer": {
+    kind: "stop",
+    file: STOP,
+    from: "const DEADLINE_MS = 4_000;",
+    to: "const DEADLINE_MS = 40_000;",
+  },
+  "an installer goes on after SIGTERM": {
+    kind: "stop",
+    file: SERVICE,
+    from: "async stop(): Promise<void> {\n    this.end();",
+    to: "async stop(): Promise<void> {",
+  },
+  "an uninstall leaves the kubeconfig": {
+    kind: "stop",
+    file: PLAN,
+    from: "    remove(paths.kubeconfig),\n",
+    to: "",
+  },
+  "an uninstall leaves lists that were made": {
+    kind: "stop",
+    file: PLAN,
+    from: "    ...staleLists(context, undefined),\n",
+    to: "",
+  },
+  "an uninstall leaves the journal": { kind: "stop", file: PLAN, from: "    remove(paths.journal),\n", to: "" },
+  "an uninstall ends before the chain is restored": {
+    kind: "stop",
+    file: REMOVAL,
+    from: "if (!isLast && restoration.length + unsettled.length > 0) return { changes: restoration, pauseMs: PAUSE_MS };",
+    to: "if (!isLast && unsettled.length > 0) return { changes: [], pauseMs: PAUSE_MS };",
+  },
+  "another runtime is never noticed": {
+    kind: "runtime",
+    file: SERVICE,
+    from: "if (found === undefined || found === this.runtime) return false;",
+    to: "if (found === undefined || this.runtime !== undefined) return false;",
+  },
+  "a single plugin's file gets a drop-in": {
+    kind: "runtime",
+    file: "cni/conflist/dropin.ts",
+    from: '  if (config.kind === "single") return "holds a single plugin, not a list";\n',
+    to: "",
+  },
+  "a drop-in has a name that runtimes do not read": {
+    kind: "runtime",
+    file: "cni/conflist/dropin.ts",
+    from: '"99-linkerd-cni.conf"',
+    to: '"99-linkerd-cni.disabled"',
+  },
+  "an original has a name that runtimes read": {
+    kind: "runtime",
+    file: "installer/state/journal.ts",
+    from: '".linkerd-cni-original"',
+    to: '".linkerd-cni-original.conflist"',
+  },
+  "the stanza comes first in a list": {
+    kind: "runtime",
+    file: "cni/conflist/edit.ts",
+    from: "const end = items.at(-1)?.end ?? array.start + 1;",
+    to: "const end = items.at(0)?.end ?? array.start + 1;",
+  },
+  "the runtime does not read again after a drop-in": {
+    kind: "runtime",
+    file: DISK,
+    from: "  disk.remove(path);\n  disk.create(path, new Uint8Array(), 0o600);\n  disk.remove(path);",
+    to: "",
+  },
+};
