@@ -42,7 +42,8 @@ interface Promised {
   readonly broken: (node: Node) => string | undefined;
 }
 
-const isOurs = (plugin: string) => plugin === OURS;
+/** Drop-ins call the plugin by a name of their own. */
+const isOurs = (plugin: string) => plugin === OURS || plugin === `${OURS}-redirect`;
 const shown = (files: Files, name: string) => `${name} is ${JSON.stringify(files.textIfAny(`${NET_DIR}/${name}`))}`;
 
 /** Whether a configuration, or what the installer keeps beside it, holds what the owner wrote last. */
@@ -75,9 +76,11 @@ export const promised = {
   "a chain never calls a plugin that does not run": {
     when: "at any time",
     broken: ({ files, runtime }) => {
-      if (runtime.inForce()?.some(isOurs) !== true) return undefined;
-      const text = files.textIfAny(`${BIN_DIR}/${OURS}`);
-      return text?.startsWith("ours") === true ? undefined : `the plugin is ${text ?? "missing"}`;
+      const broken = runtime
+        .inForce()
+        ?.filter(isOurs)
+        .find((name) => files.textIfAny(`${BIN_DIR}/${name}`)?.startsWith("ours") !== true);
+      return broken && `${broken} is ${files.textIfAny(`${BIN_DIR}/${broken}`) ?? "missing"}`;
     },
   },
   "the owner's plugins stay in force": {
@@ -110,7 +113,7 @@ export const promised = {
         owner.isWriting;
       if (node.isUninstalled || cannot || working.length === 0) return undefined;
       const plugins = runtime.inForce();
-      return plugins?.at(-1) === OURS ? undefined : `in force: ${plugins?.join(", ")}; ${lastLines(node)}`;
+      return isOurs(plugins?.at(-1) ?? "") ? undefined : `in force: ${plugins?.join(", ")}; ${lastLines(node)}`;
     },
   },
   "a pod that starts on a ready node is redirected": {
