@@ -181,7 +181,8 @@ test("values of an unknown name suggest a known one", async () => {
   expect([code, err]).toEqual([1, "l5d-cni: proxyUid2 is not a value: did you mean proxyUID?\n"]);
 });
 
-const installedImage = (image: string) => ({
+const installedImage = (image: string, annotations: Readonly<Record<string, string>> = {}) => ({
+  metadata: { annotations },
   spec: { template: { spec: { containers: [{ name: "install-cni", image }] } } },
 });
 
@@ -196,6 +197,17 @@ test.each([
   expect([code, err]).toEqual([0, ""]);
   expect(out).toMatch(/^(Client version: )?\d+[.]\d+[.]\d+/);
   expect(out.endsWith(ending)).toBe(true);
+});
+
+test.each([
+  ["mirror/cni:prod-7", "0.1.0"],
+  ["mirror/cni@sha256:ab", "0.1.0"],
+  ["mirror/cni:v1.2.3-corp", "v1.2.3-corp"],
+])("version of image %s, whose tag a mirror may have chosen", async (image, expected) => {
+  const set = installedImage(image, { "linkerd.io/created-by": "linkerd-cni-cdk8s 0.1.0" });
+  const kubectl = () => ({ code: 0, out: JSON.stringify(set), err: "" });
+  const { code, out } = await runIn({ programs: { kubectl } }, ["version", "--short"]);
+  expect([code, out.split("\n")[1]]).toEqual([0, expected]);
 });
 
 test("version without a cluster, and of the client alone", async () => {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { CNI_NAME } from "../cni/contract";
+import { Annotation, CNI_NAME } from "../cni/contract";
 import { version } from "../constructs";
 import { type DaemonSet, imageOf, NAME } from "./check/objects";
 import { complain, type Io } from "./io";
@@ -11,16 +11,23 @@ interface Options extends ClusterOptions {
   readonly short?: true;
 }
 
-/** The tag of the installer's image, or its digest if it has no tag. */
-function tagOf(image: string | undefined): string | undefined {
-  const [, tag] = /:([\w][\w.-]*)(?:@.*)?$/.exec(image?.replace(/@.*/, "") ?? "") ?? [];
-  return tag ?? image?.split("@")[1];
+/**
+ * The tag of the installer's image. If that is not a version, as in a mirror, the version that the installation's
+ * annotation names; without one, the tag or digest.
+ */
+function versionOf(set: DaemonSet): string | undefined {
+  const [name, digest] = imageOf(set)?.split("@") ?? [];
+  const [, tag] = /:([\w][\w.-]*)$/.exec(name ?? "") ?? [];
+  if (tag !== undefined && /^\D*\d+\.\d+/.test(tag)) return tag;
+  const [, created] = / (\S+)$/.exec(set.metadata.annotations?.[Annotation.createdBy] ?? "") ?? [];
+  return created ?? tag ?? digest;
 }
 
 async function serverVersion(options: Options, io: Io): Promise<string> {
   const question = { kind: "daemonset", name: NAME, namespace: options.cniNamespace };
   try {
-    return tagOf(imageOf(await new Kubectl(io, options).get<DaemonSet>(question))) ?? "unavailable";
+    const set = await new Kubectl(io, options).get<DaemonSet>(question);
+    return (set === undefined ? undefined : versionOf(set)) ?? "unavailable";
   } catch (error) {
     if (!(error instanceof KubectlError)) throw error;
     complain(io, error.message);
