@@ -126,18 +126,23 @@ function explore(program: Program, book: Book): number {
     return 0;
   }
   const first = Number(values.seed ?? Date.now() % 1e9);
+  const forever = values.seconds === undefined ? 0 : Number.POSITIVE_INFINITY;
   const limits = [
-    ["small", smallHistory, Number(values.small ?? 0)],
-    ["long", longHistory, Number(values.long ?? 0)],
+    ["small", smallHistory, Number(values.small ?? forever)],
+    ["long", longHistory, Number(values.long ?? forever)],
   ] as const;
+  const share = (Number(values.seconds ?? 0) * 1000) / limits.length;
   let failures = 0;
   const most = Number(values.failures ?? 3);
   const kinds = new Map<string, number>();
-  for (const [name, make, count] of limits) {
+  for (const [name, make, limit] of limits) {
     const begin = process.cpuUsage();
+    const until = performance.now() + share;
+    let count = 0;
     let virtual = 0;
     let operations = 0;
-    for (let seed = first; seed < first + count; seed++) {
+    for (; count < limit && (forever === 0 || performance.now() < until); count++) {
+      const seed = first + count;
       const history = make(seed, book);
       const { broken, node } = run(program, history);
       virtual += node.clock.now;
