@@ -227,12 +227,17 @@ clusterSuite(
 
     test("the README's commands install, test, upgrade and uninstall it, and NOTES.txt names the next steps", async () => {
       const readme = await readFile(join(root, "README.md"), "utf8");
-      const blocks = ["Install it into a cluster", "Upgrade", "Uninstall"].map(
-        (title) => new RegExp(`^##+ ${title}\n.*?^\`\`\`sh\n(.*?)^\`\`\``, "ms").exec(readme)?.[1] ?? "",
+      const sections = ["Install it into a cluster", "Upgrade", "Uninstall"].map(
+        (title) => new RegExp(`^##+ ${title}\n(.*?)^##`, "ms").exec(readme)?.[1] ?? "",
+      );
+      const blocks = sections.flatMap((section) =>
+        [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = ""]) => block),
       );
       const lines = blocks.flatMap((block) => block.trim().split("\n"));
+      // The node has the image.
+      const here = lines.map((line) => line.replace(" --set image.name=REGISTRY/linkerd-cni", ""));
       // Linkerd's own command, and ours, are not programs of the test cluster.
-      const commands = lines.filter((line) => !/^(linkerd|l5d-cni) /.test(line));
+      const commands = here.filter((line) => /^(kubectl|helm) /.test(line));
       expect(commands.map((line) => line.split(" ").slice(0, 2).join(" "))).toEqual([
         ...["kubectl create", "kubectl label", "helm install", "helm test", "helm upgrade", "helm uninstall"],
         "kubectl delete",

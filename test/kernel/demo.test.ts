@@ -130,6 +130,7 @@ suite(
         try {
           const sources = [
             "build",
+            "cli",
             "cni",
             "controllers",
             "demo",
