@@ -65,7 +65,9 @@ suite("a first configuration, to containerd", missing({ root: true, programs: ["
 
   test.each(broken)("%s of %j is broken, and nothing behind it is loaded", async (name, text) => {
     expect(await load((netDir) => writeFileSync(join(netDir, name), text))).toContain(name);
-    expect(readConfig(name, Buffer.from(text)).kind).toBe("invalid");
+    const config = readConfig(name, Buffer.from(text));
+    // Its libcni is older than 1.3, which also loads a list whose plugins are all drop-ins.
+    expect(config.kind === "invalid" || config.refused?.["1.1"] !== undefined).toBe(true);
   });
 
   test("a link to nowhere is broken, and a directory is not looked at", async () => {

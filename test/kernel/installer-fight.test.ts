@@ -74,7 +74,7 @@ test("an owner who writes his file every 4 s is followed at once each time", asy
     await sleep(SLOW_MS - (performance.now() - begin));
   }
   process.stdout.write(`chained again after at most ${Math.max(...waits).toFixed(0)} ms\n`);
-  expect(installer.log).toContain(`cilium-agent (${WRITES} in a row)`);
+  expect(installer.log).toContain(`${NAME} back (${WRITES} in a row)`);
   expect(installer.log).not.toContain("waiting to change it again");
 }, 130_000);
 
