@@ -256,11 +256,11 @@ clusterSuite(
       expect(await cluster.directories()).toEqual(before);
     });
 
-    test("with strictStatus, a node without the plugin's kubeconfig reports it until the installer has repaired it", async () => {
+    test("with strictStatus, a node whose kubeconfig is broken reports it until the installer has repaired it", async () => {
       await cluster.install("--set", "strictStatus=true");
       expect(await ready()).toMatchObject({ status: "True" });
       await signalInstaller(cluster.machine, "STOP");
-      await rm(join(onDisk(NET_DIR), "ZZZ-linkerd-cni-kubeconfig"));
+      await writeFile(join(onDisk(NET_DIR), "ZZZ-linkerd-cni-kubeconfig"), "{");
       await until("the node to be not ready", async () => (await ready())?.status === "False");
       expect((await ready())?.message).toContain("ZZZ-linkerd-cni-kubeconfig");
       await signalInstaller(cluster.machine, "CONT");
