@@ -119,6 +119,8 @@ const MEANT: readonly (readonly [RegExp, string])[] = [
   [/rollout restart --dry-run=server/g, "rollout restart"],
   [/helm (install|upgrade|uninstall|rollback) /g, "helm $1 --dry-run "],
   [/helm (install|upgrade) --dry-run /g, "helm $1 --dry-run=server "],
+  // A helm that is built without its release's flags takes Kubernetes for 1.20.
+  [/helm template /g, "helm template --kube-version 1.34.0 "],
   [/--wait 2m/g, "--wait 1s"],
   // It would write into the working directory.
   [/^l5d-cni report$/g, "l5d-cni report -o - > /dev/null"],
