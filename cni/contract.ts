@@ -64,11 +64,11 @@ export const NodePath = {
 } as const;
 /** In this record, the verb of the NRI plugin's actions on running pods. */
 export const NRI_VERB = "NRI";
-/** The plugin's record of its calls. */
-export const CALL_LOG = `${NodePath.runDir}/plugin.log`;
+/** The name of the plugin's record of its calls. */
+export const CALL_LOG_NAME = "plugin.log";
+export const CALL_LOG = `${NodePath.runDir}/${CALL_LOG_NAME}`;
 /** The name of the installer's socket for look-ups, beside {@link CALL_LOG}. */
 export const LOOKUP_SOCKET_NAME = "lookup.sock";
-export const LOOKUP_SOCKET = `${NodePath.runDir}/${LOOKUP_SOCKET_NAME}`;
 /** The plugin's kubeconfig, in the node's directory of CNI configuration. */
 export const KUBECONFIG_FILE = "ZZZ-linkerd-cni-kubeconfig";
 

@@ -1,3 +1,4 @@
+import { NodePath } from "./contract";
 import { isIdentifier } from "./environment";
 import { CniError, ErrorCode } from "./errors";
 import { isObject, type JsonObject, refuse, syntaxProblem } from "./json";
@@ -9,6 +10,8 @@ export interface NetworkConfig {
   /** As given, or the implied one; whether it is supported is checked for the verb. */
   readonly cniVersion: string;
   readonly name: string;
+  /** The directory of the log of calls and the installer's socket. */
+  readonly runDir: string;
   /** The whole input, decoded and as text. */
   readonly source: JsonObject;
   readonly text: string;
@@ -38,7 +41,8 @@ export function parseNetworkConfig(text: string): NetworkConfig {
   const name = requireString(source, "name");
   if (name === "") throw new CniError(ErrorCode.config, "standard input: the network configuration has no name");
   if (!isIdentifier(name)) refuse("standard input: name", name, "a network's name (letters, digits, _, . and -)");
-  return { cniVersion, name, source, text };
+  const runDir = requireString(source, "run-dir") || NodePath.runDir;
+  return { cniVersion, name, runDir, source, text };
 }
 
 /** The pod's annotations from the runtime; undefined if it does not support the capability. */

@@ -101,6 +101,8 @@ export interface Stanza {
   readonly "pod-lookup": PodLookup;
   /** STATUS fails when the kubeconfig or its token cannot work. @default false */
   readonly "strict-status": boolean;
+  /** The directory on the node of the log of calls and the installer's socket. @default "/run/linkerd-cni" */
+  readonly "run-dir"?: string;
   /** The installer's own pods, which always pass. */
   readonly "own-pods"?: { readonly namespace: string; readonly daemonset: string };
   /** In a drop-in: the path of the list that it extends. */

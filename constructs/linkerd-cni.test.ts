@@ -163,6 +163,7 @@ test("the stanza with changed values", () => {
     ignoreOutboundPorts: "3306",
     disableIPv6: false,
     logLevel: "debug",
+    runDir: "/run/k3s/linkerd-cni",
   });
   expect(linkerd).toMatchObject({
     "proxy-gid": 0,
@@ -171,7 +172,11 @@ test("the stanza with changed values", () => {
     "outbound-ports-to-ignore": ["3306"],
     ipv6: true,
   });
-  expect(rest).toMatchObject({ log_level: "debug", "own-pods": { namespace: "mesh" } });
+  expect(rest).toMatchObject({
+    log_level: "debug",
+    "run-dir": "/run/k3s/linkerd-cni",
+    "own-pods": { namespace: "mesh" },
+  });
 });
 
 test("directories with any characters are mounted, and only once if they are the same", () => {

@@ -99,7 +99,7 @@ test("it has a token only if it cannot ask the installer", () => {
 
 test("the directories are the node's, and new network namespaces of pods propagate", () => {
   const nri = { enabled: true, socketDir: "/run/a", netnsDir: "/run/b", index: "07" };
-  const { containers, volumes } = pod({ nri, chained: false });
+  const { containers, volumes } = pod({ nri, chained: false, runDir: "/run/c" });
   expect(containers[0].volumeMounts).toEqual([
     { name: "nri-socket-dir", mountPath: "/run/a" },
     { name: "netns-dir", mountPath: "/run/b", mountPropagation: "HostToContainer", readOnly: true },
@@ -109,7 +109,7 @@ test("the directories are the node's, and new network namespaces of pods propaga
   expect(volumes).toEqual([
     { name: "nri-socket-dir", hostPath: { path: "/run/a", type } },
     { name: "netns-dir", hostPath: { path: "/run/b", type } },
-    { name: "linkerd-run-dir", hostPath: { path: "/run/linkerd-cni", type } },
+    { name: "linkerd-run-dir", hostPath: { path: "/run/c", type } },
   ]);
   expect(containers[0].env.slice(1)).toEqual([
     { name: "LOG_LEVEL", value: "info" },

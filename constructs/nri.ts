@@ -118,7 +118,7 @@ export function nriPodSpec(
   securityContext: Templated<k8s.PodSecurityContext>,
   features: readonly Feature[],
 ): PodParts {
-  const { nri, pluginLog } = values;
+  const { nri, pluginLog, runDir } = values;
   // The directory does not exist if NRI is disabled in the runtime; the plugin then reports it.
   const type = "DirectoryOrCreate";
   return {
@@ -130,7 +130,7 @@ export function nriPodSpec(
     volumes: [
       { name: "nri-socket-dir", hostPath: { path: nri.socketDir, type } },
       { name: "netns-dir", hostPath: { path: nri.netnsDir, type } },
-      when(pluginLog, { name: "linkerd-run-dir", hostPath: { path: NodePath.runDir, type } }),
+      when(pluginLog, { name: "linkerd-run-dir", hostPath: { path: runDir, type } }),
     ],
   };
 }

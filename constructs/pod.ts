@@ -105,7 +105,7 @@ function volumes(values: Refs<Values>, directories: Directories): Volumes {
       name: "auxiliary-chain-dir",
       hostPath: { path: values.multus.auxiliaryChainDir, type: "DirectoryOrCreate" },
     }),
-    when(values.pluginLog, { name: "linkerd-run-dir", hostPath: { path: NodePath.runDir, type: "DirectoryOrCreate" } }),
+    when(values.pluginLog, { name: "linkerd-run-dir", hostPath: { path: values.runDir, type: "DirectoryOrCreate" } }),
     // It exists on every node that has started a pod with CNI.
     { name: CNI_CACHE_VOLUME, hostPath: { path: NodePath.cniCacheDir, type: "DirectoryOrCreate" } },
     { name: "linkerd-tmp-dir", emptyDir: {} },

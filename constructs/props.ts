@@ -41,6 +41,7 @@ export interface Values {
   readonly healthPort: number;
   readonly uninstallOnStop: "auto" | "always" | "never";
   readonly pluginLog: boolean;
+  readonly runDir: string;
   readonly podEvents: boolean;
   readonly hostNetwork: boolean;
   readonly priorityClassName: string;
@@ -611,8 +612,14 @@ export interface ValuesProps {
    * @default "auto"
    */
   readonly uninstallOnStop?: Input<Values["uninstallOnStop"]> | undefined;
-  /** Mount the node's /run/linkerd-cni, so that the installer shows the plugin's log in its own. @default true */
+  /** Mount the node's runDir, so that the installer shows the plugin's log in its own. @default true */
   readonly pluginLog?: Input<Values["pluginLog"]> | undefined;
+  /**
+   * Directory on the node of the plugin's log and the installer's socket; another one for each of several Kubernetes
+   * distributions on a host.
+   * @default "/run/linkerd-cni"
+   */
+  readonly runDir?: Input<Values["runDir"]> | undefined;
   /**
    * Publish an Event on a pod that the plugin refused to start or handled without the API server; needs pluginLog.
    * @default false

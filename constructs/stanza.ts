@@ -1,3 +1,4 @@
+import { NodePath } from "../cni/contract";
 import { MAX_PORT } from "../cni/ports";
 import {
   type IptablesMode,
@@ -15,6 +16,7 @@ import {
   compact,
   concat,
   each,
+  eq,
   first,
   ge,
   type Input,
@@ -106,6 +108,7 @@ export function stanzaOf(values: Refs<Values>, ownPods: OwnPods): StanzaTemplate
     },
     "pod-lookup": values.podLookup,
     "strict-status": values.strictStatus,
+    "run-dir": when(not(eq<string>(values.runDir, NodePath.runDir)), values.runDir),
     "own-pods": { namespace: ownPods.namespace, daemonset: ownPods.daemonset },
     capabilities: { [POD_ANNOTATIONS]: true },
   };

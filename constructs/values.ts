@@ -380,8 +380,17 @@ export const values = z.strictObject({
         "leave nodes alone; `always`; `never`",
     }),
   pluginLog: flag().default(true).meta({
-    description: "Mount the node's /run/linkerd-cni, so that the installer shows the plugin's log in its own",
+    description: "Mount the node's runDir, so that the installer shows the plugin's log in its own",
   }),
+  runDir: directory()
+    .max(90)
+    .default(NodePath.runDir)
+    .meta({
+      description:
+        "Directory on the node of the plugin's log and the installer's socket; another one for each of several " +
+        "Kubernetes distributions on a host",
+      examples: ["/run/k3s/linkerd-cni"],
+    }),
   podEvents: flag().default(false).meta({
     description:
       "Publish an Event on a pod that the plugin refused to start or handled without the API server; needs pluginLog",

@@ -64,7 +64,7 @@ class RulesAhead {
  * Looks up through the installer, and directly at the API server if the installer does not answer. Only then is the
  * kubeconfig read.
  */
-function apiAccess({ host, record }: Call, kubeconfig: string, meanwhile: () => void): ApiAccess {
+function apiAccess({ host, config, record }: Call, kubeconfig: string, meanwhile: () => void): ApiAccess {
   const begin = host.elapsed();
   const left = () => Math.max(1, LOOKUP_DEADLINE_MS - (host.elapsed() - begin));
   let fallback: string | undefined;
@@ -73,6 +73,7 @@ function apiAccess({ host, record }: Call, kubeconfig: string, meanwhile: () => 
     try {
       const answer = getByInstaller(host, path, left(), {
         meanwhile,
+        runDir: config.runDir,
         ...(silenceMs === undefined ? {} : { silenceMs }),
       });
       record.note({ lookup: "installer" });

@@ -1,3 +1,4 @@
+import { NodePath } from "../cni/contract";
 import { type Environment, readTarget } from "../cni/environment";
 import { CniError, ErrorCode, errorDocument, quoted, reasonOf, shortened } from "../cni/errors";
 import { refuse } from "../cni/json";
@@ -22,6 +23,8 @@ export interface CallOutput {
   readonly status: 0 | 1;
   /** The line for the log of calls. */
   readonly record?: string;
+  /** The directory of this log. */
+  readonly runDir: string;
 }
 
 const ABOUT = `linkerd-cni: redirects the traffic of meshed pods to their Linkerd proxy
@@ -97,8 +100,9 @@ function defect(thrown: unknown): CniError {
 /** Answers one call. Never throws: every failure is a CNI error. */
 export function dispatch(host: Host): CallOutput {
   const command = host.env("CNI_COMMAND");
-  if (!command) return { stdout: "", stderr: ABOUT, status: 0 };
-  if (command === "VERSION") return { stdout: versions(), stderr: "", status: 0 };
+  let runDir: string = NodePath.runDir;
+  if (!command) return { stdout: "", stderr: ABOUT, status: 0, runDir };
+  if (command === "VERSION") return { stdout: versions(), stderr: "", status: 0, runDir };
   const record = new Recorder(command, () => host.elapsed());
   // An error document has the caller's version, once it is known.
   let callerVersion: string = CURRENT_VERSION;
@@ -106,12 +110,13 @@ export function dispatch(host: Host): CallOutput {
     const env = readEnvironment(host);
     const target = readTarget(env, command);
     const config = parseNetworkConfig(readInput(host));
+    runDir = config.runDir;
     if (isSupported(config.cniVersion)) callerVersion = config.cniVersion;
     const { verb, version } = requireVerb(command, config);
     const { handle, entersNamespace } = handlers[verb];
     const namespace = entersNamespace ? openTarget(host, target.netns) : -1;
     const stdout = handle({ host, env, target, namespace, config, version, record });
-    return { stdout, stderr: "", status: 0, record: record.line() };
+    return { stdout, stderr: "", status: 0, record: record.line(), runDir };
   } catch (error) {
     const { code, message, details } = error instanceof CniError ? error : defect(error);
     record.note({ code, error: message });
@@ -120,6 +125,7 @@ export function dispatch(host: Host): CallOutput {
       stderr: logLine("error", message),
       status: 1,
       record: record.line(),
+      runDir,
     };
   }
 }

@@ -1,5 +1,5 @@
 /** Look-ups through the installer of the same node, over its Unix socket: it has open connections to the API server. */
-import { LOOKUP_SOCKET } from "../../cni/contract";
+import { LOOKUP_SOCKET_NAME, NodePath } from "../../cni/contract";
 import { Errno } from "../../host/errno";
 import { Poll } from "../../host/poll";
 import type { Host } from "../../host/port";
@@ -54,9 +54,17 @@ function received(host: Host, socket: number, into: Uint8Array, limit: Limit): U
   }
 }
 
-function ask(host: Host, path: string, deadlineMs: number, silenceMs: number, meanwhile: () => void): HttpResponse {
+interface Question {
+  readonly path: string;
+  /** The directory of the installer's socket. */
+  readonly runDir: string;
+  readonly silenceMs: number;
+  readonly meanwhile: () => void;
+}
+
+function ask(host: Host, { path, runDir, silenceMs, meanwhile }: Question, deadlineMs: number): HttpResponse {
   const limit = { end: host.elapsed() + deadlineMs, silenceMs };
-  const socket = connectUnix(host, LOOKUP_SOCKET);
+  const socket = connectUnix(host, `${runDir}/${LOOKUP_SOCKET_NAME}`);
   try {
     const head = `GET ${path} HTTP/1.1\r\nHost: installer\r\n${DEADLINE_HEADER}: ${Math.round(deadlineMs)}\r\n\r\n`;
     const request = host.encode(head);
@@ -80,6 +88,7 @@ function ask(host: Host, path: string, deadlineMs: number, silenceMs: number, me
  * Gets an object through the installer, reduced to the fields for decisions, with the same deadline as from the API
  * server.
  * @param deadlineMs milliseconds for everything
+ * @param options.runDir the directory of the installer's socket, `/run/linkerd-cni` by default
  * @param options.silenceMs milliseconds without any bytes after which the installer counts as silent
  * @param options.meanwhile work to do while the installer looks it up; it does not throw
  * @throws InstallerSilent without an answer of the API server
@@ -88,23 +97,17 @@ export function getByInstaller(
   host: Host,
   path: string,
   deadlineMs: number,
-  options: { readonly silenceMs?: number; readonly meanwhile?: () => void } = {},
+  options: Partial<Omit<Question, "path">> = {},
 ): HttpResponse {
-  const { silenceMs = SILENCE_MS, meanwhile = () => undefined } = options;
+  const question = { path, runDir: NodePath.runDir, silenceMs: SILENCE_MS, meanwhile: () => undefined, ...options };
   const begin = host.elapsed();
   const left = () => Math.max(1, deadlineMs - (host.elapsed() - begin));
-  return withRetry(host, left, () => answerOf(host, path, left(), silenceMs, meanwhile));
+  return withRetry(host, left, () => answerOf(host, question, left()));
 }
 
-function answerOf(
-  host: Host,
-  path: string,
-  deadlineMs: number,
-  silenceMs: number,
-  meanwhile: () => void,
-): HttpResponse {
+function answerOf(host: Host, question: Question, deadlineMs: number): HttpResponse {
   try {
-    return ask(host, path, deadlineMs, silenceMs, meanwhile);
+    return ask(host, question, deadlineMs);
   } catch (error) {
     throw new InstallerSilent(error instanceof Error ? error.message : String(error), { cause: error });
   }

@@ -108,6 +108,28 @@ suite("a look-up", missing, () => {
     expect(handshakes).toBeLessThan(10);
   });
 
+  it("goes to the installer of its own distribution, if several share the host", async () => {
+    const other = await ApiStub.start((request, response) =>
+      isOwnPod(request.url) ? json(200, podOf({}))(request, response) : json(403, {})(request, response),
+    );
+    const second = await NodeInstaller.start(other);
+    try {
+      await addUnhurried();
+      const before = readFileSync(join(installer.runDir, "plugin.log"), "utf8");
+      const pod = await plugin.node.pod();
+      const network = { ...config, "run-dir": second.runDir };
+      const { document } = await plugin.call(plugin.environment(pod), network);
+      plugin.node.release(pod);
+      expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("answered 403") });
+      expect(readFileSync(join(second.runDir, "plugin.log"), "utf8")).toContain('"lookup":"installer"');
+      expect(readFileSync(join(installer.runDir, "plugin.log"), "utf8")).toBe(before);
+      expect(await addUnhurried()).toMatchObject(byInstaller);
+    } finally {
+      await second.close();
+      other.close();
+    }
+  });
+
   it("asks for a namespace as well", async () => {
     answer = (request, response) =>
       json(200, request.url?.includes("/pods/") ? podOf(manual) : namespace)(request, response);

@@ -56,6 +56,9 @@ own-pods:
   namespace: {{ .Release.Namespace | quote }}
   daemonset: linkerd-cni
 pod-lookup: {{ .Values.podLookup | default "auto" | quote }}
+{{- if not (eq (default "/run/linkerd-cni" .Values.runDir) "/run/linkerd-cni") }}
+run-dir: {{ .Values.runDir | default "/run/linkerd-cni" | quote }}
+{{- end }}
 strict-status: {{ eq (toString .Values.strictStatus) "true" }}
 type: linkerd-cni
 {{- end }}
