@@ -10,6 +10,12 @@ export interface ClusterOptions {
   readonly asGroup?: readonly string[];
 }
 
+/** Groups, one at a time, or as linkerd passes them to its extensions: `[a,b]`. */
+const groups = (value: string, before: readonly string[] | undefined): readonly string[] => {
+  const [, list] = /^\[(.*)\]$/.exec(value) ?? [];
+  return [...(before ?? []), ...(list === undefined ? [value] : list.split(",").filter(Boolean))];
+};
+
 /** For a repeatable option. */
 export const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
   ...(before ?? []),
@@ -21,7 +27,7 @@ function clusterOptions(): readonly Option[] {
     new Option("--context <name>", "Context of the kubeconfig, passed on to kubectl"),
     new Option("--kubeconfig <file>", "Kubeconfig, passed on to kubectl"),
     new Option("--as <user>", "User to act as, passed on to kubectl"),
-    new Option("--as-group <group>", "Group to act as, passed on to kubectl; may be repeated").argParser(collect),
+    new Option("--as-group <group>", "Group to act as, passed on to kubectl; may be repeated").argParser(groups),
   ];
 }
 

@@ -242,6 +242,34 @@ test("as a plugin of kubectl it has kubectl's name in its help, and completes fo
   expect([code, out]).toEqual([0, "check\n:4\n"]);
 });
 
+describe("as an extension of linkerd's command", () => {
+  const name = "linkerd-cni";
+  test("it says that linkerd check runs its checks", async () => {
+    const { code, out } = await runIn({ name }, ["_extension-metadata"]);
+    expect([code, JSON.parse(out)]).toEqual([0, { name, checks: "always" }]);
+    const help = await runIn({ name }, ["check", "--help"]);
+    expect(help.out).toContain("Usage: linkerd cni check");
+  });
+
+  test("it takes the flags that linkerd passes on, and passes groups to kubectl", async () => {
+    const asked: (readonly string[])[] = [];
+    const programs = {
+      kubectl: (args: readonly string[]) => {
+        asked.push(args);
+        return { code: 1, out: "", err: "The connection to the server was refused" };
+      },
+    };
+    const flags = ["--as-group=[a,b]", "--as=me", "--api-addr=a:1", "--linkerd-namespace=l", "--namespace=n"];
+    const more = ["--verbose=false", "--proxy=true", "--wait=1s", "--output=json"];
+    const { err } = await runIn({ name, programs }, ["check", ...flags, ...more]);
+    expect(err).toBe("");
+    expect(asked[0]?.slice(0, 3)).toEqual(["--as=me", "--as-group=a", "--as-group=b"]);
+    const none = await runIn({ name, programs }, ["check", "--as-group=[]", "--output=json"]);
+    expect(none.err).toBe("");
+    expect(asked.at(-1)?.some((word) => word.startsWith("--as-group"))).toBe(false);
+  });
+});
+
 /** Words before the cursor, and the completions of the last one. */
 test.each<[readonly string[], string]>([
   [["chec"], "check\n:4\n"],

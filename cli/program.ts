@@ -102,9 +102,19 @@ const KUBECTL_PLUGIN = "kubectl-l5d_cni";
 /** The program that kubectl runs to complete a command line of its plugin. */
 const KUBECTL_COMPLETION = "kubectl_complete-l5d_cni";
 
+/** The program's name as an extension of linkerd's command, which finds it on PATH: `linkerd cni`, `linkerd check`. */
+const LINKERD_EXTENSION = "linkerd-cni";
+/** Asks an extension whether `linkerd check` also runs its checks. */
+const METADATA = "_extension-metadata";
+
+const NAMES: Readonly<Record<string, string>> = {
+  [KUBECTL_PLUGIN]: "kubectl l5d-cni",
+  [LINKERD_EXTENSION]: "linkerd cni",
+};
+
 /** The program with all its commands. @param name of the called file */
 function makeProgram(io: Io, name: string): Command {
-  const program = new Command(name === KUBECTL_PLUGIN ? "kubectl l5d-cni" : "l5d-cni");
+  const program = new Command(NAMES[name] ?? "l5d-cni");
   const copied = {
     writeOut: io.out,
     writeErr: io.err,
@@ -116,7 +126,7 @@ function makeProgram(io: Io, name: string): Command {
   program.exitOverride();
   addInstall(program, io);
   addUninstall(program, io);
-  addCheck(program, io);
+  addCheck(program, io, name === LINKERD_EXTENSION);
   addExplain(program, io);
   addReport(program, io);
   addVersion(program, io);
@@ -136,7 +146,7 @@ function makeProgram(io: Io, name: string): Command {
       if (!SHELLS.some((known) => known === shell)) {
         throw new Error(`no completion for ${shell}: known are ${SHELLS.join(", ")}`);
       }
-      io.out(completion("l5d-cni", shell as Shell));
+      io.out(completion(name === LINKERD_EXTENSION ? name : "l5d-cni", shell as Shell));
     });
   return withExamples(program);
 }
@@ -148,6 +158,7 @@ export async function runProgram(args: readonly string[], io: Io, name = "l5d-cn
   try {
     // The words must be completed, not parsed: the command line may be incomplete.
     if (first === COMPLETE) io.out(completed(program, others));
+    else if (first === METADATA) io.out(`${JSON.stringify({ name: LINKERD_EXTENSION, checks: "always" })}\n`);
     else await program.parseAsync([...args], { from: "user" });
     return 0;
   } catch (error) {

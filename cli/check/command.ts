@@ -30,14 +30,21 @@ function duration(text: string): number {
   return parts.reduce((sum, [, number, unit]) => sum + Number(number) * UNITS[unit as keyof typeof UNITS], 0);
 }
 
+/** Flags that `linkerd check` passes on, with values, to its extensions. They have no effect here. */
+function extensionFlags(): readonly Option[] {
+  const unused = ["--verbose [boolean]", "--proxy [boolean]", "--namespace <name>"].map((flags) => new Option(flags));
+  return [...clusterFlags().filter(({ long }) => long !== "--verbose"), ...unused.map((option) => option.hideHelp())];
+}
+
 /** The result of one check; with --pre, also what the commands to install need. */
 type Look = Pick<Preparation, "findings"> & { readonly preparation?: Preparation };
 
 /** First makes a request that needs no permissions, so that an unreachable cluster is reported once. */
-async function lookAt(kubectl: Kubectl, { cniNamespace: namespace, pre }: Options): Promise<Look> {
+async function lookAt(kubectl: Kubectl, options: Options, isOptional: boolean): Promise<Look> {
+  const { cniNamespace: namespace, pre } = options;
   const answers = await apiFinding(kubectl);
   if (answers.result === "error") return { findings: [answers] };
-  if (pre !== true) return { findings: [answers, ...inspect(await takeSnapshot(kubectl, namespace))] };
+  if (pre !== true) return { findings: [answers, ...inspect(await takeSnapshot(kubectl, namespace), isOptional)] };
   const preparation = prepare(await readBefore(kubectl, namespace));
   return { findings: [answers, ...preparation.findings], preparation };
 }
@@ -64,9 +71,9 @@ async function settled(look: () => Promise<Look>, wait: number, io: Io): Promise
   }
 }
 
-async function run(options: Options, io: Io): Promise<void> {
+async function run(options: Options, io: Io, isOptional: boolean): Promise<void> {
   const kubectl = new Kubectl(io, options);
-  const { findings, preparation } = await settled(() => lookAt(kubectl, options), options.wait, io);
+  const { findings, preparation } = await settled(() => lookAt(kubectl, options, isOptional), options.wait, io);
   if (options.output === "json") io.out(reportJson(findings, preparation?.values));
   else {
     io.out(reportText(findings, pc.createColors(io.colour), io.columns));
@@ -77,8 +84,11 @@ async function run(options: Options, io: Io): Promise<void> {
   if (!succeeded(findings)) throw new Unsuccessful();
 }
 
-/** Adds `l5d-cni check`. */
-export function addCheck(program: Command, io: Io): void {
+/**
+ * Adds `l5d-cni check`.
+ * @param isOptional whether `linkerd check` runs it: a cluster without the plugin then gets a warning, not an error
+ */
+export function addCheck(program: Command, io: Io, isOptional: boolean): void {
   const command = program
     .command("check")
     .description("Find problems of the plugin in a cluster, and say how to fix them")
@@ -90,6 +100,6 @@ export function addCheck(program: Command, io: Io): void {
         .default(0, "0s"),
     )
     .addOption(new Option("-o, --output <format>", "Format").choices(["table", "json"]).default("table"));
-  for (const flag of clusterFlags()) command.addOption(flag);
-  command.action((options: Options) => run(options, io));
+  for (const flag of isOptional ? extensionFlags() : clusterFlags()) command.addOption(flag);
+  command.action((options: Options) => run(options, io, isOptional));
 }

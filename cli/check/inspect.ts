@@ -19,8 +19,12 @@ const CHECKS = [
   multusFindings,
 ];
 
-/** All findings in a cluster. Pure: no I/O, no clock. */
-export function inspect(snapshot: Snapshot): readonly Finding[] {
+/**
+ * All findings in a cluster. Pure: no I/O, no clock.
+ * @param isOptional whether a cluster without the plugin gets a warning, not an error
+ */
+export function inspect(snapshot: Snapshot, isOptional = false): readonly Finding[] {
   const absent = absence(snapshot);
+  if (isOptional && absent !== undefined) return [{ ...absent, result: "warning" }];
   return absent === undefined ? CHECKS.flatMap((find) => find(snapshot)) : [...accessFindings(snapshot), absent];
 }

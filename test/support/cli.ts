@@ -50,7 +50,7 @@ export const settings = (given: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(given).map(([name, value]) => [`config.linkerd.io/${name}`, value]));
 
 export class CliCluster {
-  /** Holds nothing but the command itself, also under the names of a plugin of kubectl, and the kubeconfigs. */
+  /** Holds nothing but the command itself, also under its names for kubectl and linkerd, and the kubeconfigs. */
   readonly folder = mkdtempSync(join(tmpdir(), "cli-"));
   private readonly cli = join(this.folder, "l5d-cni");
   readonly admin = join(this.folder, "admin.kubeconfig");
@@ -67,7 +67,8 @@ export class CliCluster {
   static async start(): Promise<CliCluster> {
     const made = new CliCluster(await RealApi.start("reader"));
     await buildCli(made.cli);
-    for (const name of ["kubectl-l5d_cni", "kubectl_complete-l5d_cni"]) symlinkSync(made.cli, join(made.folder, name));
+    const names = ["kubectl-l5d_cni", "kubectl_complete-l5d_cni", "linkerd-cni"];
+    for (const name of names) symlinkSync(made.cli, join(made.folder, name));
     return made;
   }
 
