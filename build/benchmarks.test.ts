@@ -4,9 +4,9 @@ import { currentPage, pluginTable, withTables } from "./benchmarks";
 import { root } from "./paths";
 import { RESULTS } from "./results";
 
-const page = readFileSync(join(root, "docs", "benchmarks.md"), "utf8");
+const page = readFileSync(join(root, "docs", "contribute", "benchmarks.md"), "utf8");
 
-test("the tables of docs/benchmarks.md are current: run `npm run build -- benchmarks`", async () => {
+test("the tables of docs/contribute/benchmarks.md are current: run `npm run build -- benchmarks`", async () => {
   expect(await currentPage(page)).toBe(page);
   expect(page).toContain("| meshed, API server at once |");
 });
@@ -17,7 +17,7 @@ test("only what stands between the marks is replaced", () => {
 });
 
 test("a missing mark is named", () => {
-  expect(() => withTables("no marks", "")).toThrow("docs/benchmarks.md needs <!-- bench:begin -->");
+  expect(() => withTables("no marks", "")).toThrow("docs/contribute/benchmarks.md needs <!-- bench:begin -->");
 });
 
 test("the README has fewer than 1,800 words, and leaves the values to the chart's README", () => {

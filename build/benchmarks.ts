@@ -173,23 +173,23 @@ export function pluginTable(results: PluginResults): string {
   ].join("\n");
 }
 
-const PAGE = join(root, "docs", "benchmarks.md");
+const PAGE = join(root, "docs", "contribute", "benchmarks.md");
 const [BEGIN, END] = ["<!-- bench:begin -->", "<!-- bench:end -->"];
 
 /** Replaces the tables between the marks of a page. @throws if a mark is missing */
 export function withTables(page: string, tables: string): string {
   const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`docs/benchmarks.md needs ${BEGIN} and after it ${END}`);
+  if (begin < 0 || end < begin) throw new Error(`docs/contribute/benchmarks.md needs ${BEGIN} and after it ${END}`);
   return `${page.slice(0, begin + BEGIN.length)}\n${tables}\n${page.slice(end)}`;
 }
 
-/** Renders docs/benchmarks.md with the tables of the last benchmark. */
+/** Renders docs/contribute/benchmarks.md with the tables of the last benchmark. */
 export async function currentPage(page: string): Promise<string> {
   const { plugin } = JSON.parse(await readFile(RESULTS, "utf8")) as { plugin: PluginResults };
   return withTables(page, pluginTable(plugin));
 }
 
-/** Writes the tables of bench/results.json into docs/benchmarks.md. */
+/** Writes the tables of bench/results.json into docs/contribute/benchmarks.md. */
 export async function updateBenchmarks(): Promise<void> {
   await writeFile(`${PAGE}.new`, await currentPage(await readFile(PAGE, "utf8")));
   await rename(`${PAGE}.new`, PAGE);

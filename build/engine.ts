@@ -18,7 +18,7 @@ export const SOURCES = {
   package: "@scriptc/runtime",
   engine: "vendor/quickjs-ng",
   tls: "vendor/mbedtls",
-  /** Digest of the names and bytes of its C files at the last review, see docs/engine.md. */
+  /** Digest of the names and bytes of its C files at the last review, see docs/contribute/engine.md. */
   digest: "7a89a6c869740d27dffd1db6ab5000483257af02ffb470d758dc54b41c8e5d0f",
 } as const;
 
@@ -29,7 +29,7 @@ export const SOURCES = {
 export function requireDigest(digest: string): void {
   if (digest === SOURCES.digest) return;
   throw new Error(
-    `the C sources in ${SOURCES.package} have changed (sha256 ${digest}, not ${SOURCES.digest}): compare them with their releases, as docs/engine.md says, before you build`,
+    `the C sources in ${SOURCES.package} have changed (sha256 ${digest}, not ${SOURCES.digest}): compare them with their releases, as docs/contribute/engine.md says, before you build`,
   );
 }
 

@@ -47,7 +47,7 @@ test("a workflow's provenance names the workflow, the commit and the run, as Git
 test("a build by hand says so, and whether files differed from the commit", () => {
   expect(provenance({ ...source, dirty: true }, "1.0.0", {})).toMatchObject({
     buildDefinition: {
-      buildType: expect.stringMatching(/docs\/release\.md#build-type$/),
+      buildType: expect.stringMatching(/docs\/contribute\/release\.md#build-type$/),
       resolvedDependencies: [{ digest: { gitCommit: source.commit }, annotations: { dirty: true } }],
     },
   });

@@ -12,7 +12,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** GitHub's description of a build by one of its workflows. */
 const WORKFLOW = "https://actions.github.io/buildtypes/workflow/v1";
-const MANUAL = `${repository}/blob/main/docs/release.md`;
+const MANUAL = `${repository}/blob/main/docs/contribute/release.md`;
 
 /** The identity of keyless signatures in a workflow of GitHub; undefined elsewhere. */
 export function workflowIdentity(env: Environment): { readonly identity: string; readonly issuer: string } | undefined {

@@ -58,7 +58,7 @@ export async function release(options: ReleaseOptions, progress: Progress): Prom
   const cosign = await Cosign.from(options.signing, plainHttp, work);
   if (cosign === undefined && !dryRun) {
     throw new Error(
-      "nothing to sign with: give --key FILE, or run where the CI vouches for an identity (see docs/release.md)",
+      "nothing to sign with: give --key FILE, or run where the CI vouches for an identity (see docs/contribute/release.md)",
     );
   }
   const made = await progress.step("artifacts", () => artifacts(options.sources, version, work));
