@@ -57,17 +57,6 @@ export function succeeded(report: Report): boolean {
   return report.probes.every((probe) => probe.passed) && report.differences.length === 0;
 }
 
-/** As in the README. */
-const INSTALL = [
-  "kubectl create namespace linkerd-cni",
-  "kubectl label namespace linkerd-cni \\",
-  "  config.linkerd.io/admission-webhooks=disabled \\",
-  "  pod-security.kubernetes.io/enforce=privileged",
-  "helm install linkerd-cni -n linkerd-cni dist/charts/linkerd2-cni",
-  "linkerd install --crds --set installGatewayAPI=true | kubectl apply -f -",
-  "linkerd install --linkerd-cni-enabled | kubectl apply -f -",
-];
-
 const sign = (good: boolean) => (good ? pc.green("✓") : pc.red("✗"));
 
 /** The main results, one line each. */
@@ -103,7 +92,7 @@ export function render(report: Report, details: boolean): string {
     ...(shown ? [`${pc.bold("Connections")}\n${probeTable(report.probes)}`] : []),
     ...(shown && report.rules !== undefined ? [`${pc.bold("Rules in the meshed pod")}\n${report.rules}`] : []),
     ...report.notShown.map((what) => pc.yellow(`Not shown: ${what}`)),
-    [pc.bold("Into a cluster"), ...INSTALL].join("\n  "),
+    `${pc.bold("Into a cluster")}: README.md#install-it-into-a-cluster`,
     ...(shown ? [] : [pc.dim("Each pod, connection and rule: npm start -- --details")]),
   ];
   return `\n${sections.join("\n\n")}\n`;
