@@ -44,15 +44,22 @@ If you set \`platform\`, the chart uses these values as defaults:
 ${platformsTable()}
 `;
 
+const LACKS_LABEL = Object.entries(NAMESPACE_LABELS)
+  .map(([name, value]) => `(ne (get $labels "${name}") "${value}")`)
+  .join(" ");
+
 const notes = `The CNI plugin is being installed on every node:
 
   kubectl -n {{ .Release.Namespace }} rollout status daemonset/linkerd-cni
   helm -n {{ .Release.Namespace }} test {{ .Release.Name }}
   linkerd check --pre --linkerd-cni-enabled
+{{- $labels := lookup "v1" "Namespace" "" .Release.Namespace | dig "metadata" "labels" dict }}
+{{- if or ${LACKS_LABEL} }}
 
 Label its namespace, for Pod Security and so that Linkerd's webhooks do not delay the pods:
 
   ${labelNamespace("{{ .Release.Namespace }}", NAMESPACE_LABELS)}
+{{- end }}
 
 Install Linkerd, without the value of the first line if the cluster has the Gateway API:
 

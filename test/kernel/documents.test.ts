@@ -170,6 +170,15 @@ suite("the documents' commands for a cluster", lacks, () => {
   test.each(rows((text) => !text.startsWith("helm ")))("%s: %s", runs);
   test.each(rows((text) => text.startsWith("helm install ")))("%s: %s", runs);
 
+  test.each([
+    ["linkerd-cni", "has the labels", false],
+    ["default", "lacks them", true],
+  ])("the chart's notes for namespace %s, which %s, say how to label it: %j", async (namespace, _, expected) => {
+    const { out } = await run(`helm install notes -n ${namespace} --dry-run=server dist/charts/linkerd2-cni`);
+    expect(out).toContain("rollout status daemonset/linkerd-cni");
+    expect(out.includes(`kubectl label namespace ${namespace}`)).toBe(expected);
+  });
+
   const karpenter = join(root, ".cache", "karpenter");
 
   (existsSync(karpenter) ? test : test.skip)("Karpenter's example is valid (needs its kinds: .ci/run)", async () => {
