@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { parse } from "yaml";
 import { byName, cdk8s, cdk8sMissing, documents, helm, root, run } from "./helm";
 
@@ -32,6 +32,13 @@ suite(`cdk8s synth in the project's root${cdk8sMissing}`, () => {
     }
     expect(readdirSync(join(root, "dist"))).toEqual(before);
   }, 120_000);
+
+  test("is its package's only command, which npx runs by the package's name, as docs/constructs.md shows", () => {
+    expect(readFileSync(join(root, "docs", "constructs.md"), "utf8")).toContain("\nnpx cdk8s-cli synth\n");
+    const about = join(dirname(realpathSync(cdk8s ?? "")), "..", "package.json");
+    const { name, bin } = JSON.parse(readFileSync(about, "utf8")) as { name: string; bin: object };
+    expect([name, ...Object.keys(bin)]).toEqual(["cdk8s-cli", "cdk8s"]);
+  });
 
   const helmTest = helm === undefined ? test.skip : test;
 

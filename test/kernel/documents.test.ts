@@ -45,6 +45,11 @@ const ELSEWHERE: readonly (readonly [page: RegExp, command: RegExp, why: string]
   [/README/, /^skopeo copy /, "test/image/registry.test.ts pushes to a registry"],
   [/README/, /^(kind load|k3d image import) /, "needs kind or k3d: build/image/load.test.ts loads the archive"],
   [/README/, /^npm install /, "test/chart/package.test.ts installs the packed packages beside these"],
+  [
+    /constructs\.md/,
+    /^(npm install|npx cdk8s-cli synth)$/,
+    "test/chart/cdk8s-cli.test.ts runs the version that it pins",
+  ],
   [/cli\.md/, /^ln -s /, "test/support/cli.ts makes the same links"],
   [/gitops\.md/, /^apt-get /, "installs a package of Debian"],
   [/./, /^helm test /, "starts a pod: test/cluster/install.test.ts"],
