@@ -57,6 +57,7 @@ import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { pluginRules, tokenRules } from "./plugin-token";
 import { type Directories, isServed, type PodParts, podSpec, updateStrategy } from "./pod";
 import type { Values, ValuesProps } from "./props";
+import { proxyUidPolicy } from "./proxy-uid";
 import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
 import { FORMER_VALUES, values } from "./values";
@@ -134,6 +135,7 @@ export class LinkerdCni extends Installation<Values> {
     super(scope, id, props, { name: NAME, labels, schema: values, ignored: Object.keys(FORMER_VALUES) });
     this.serviceAccount = this.createServiceAccount();
     this.createSecurityContextConstraint();
+    this.createProxyUidPolicy();
     this.resourceQuota = this.createResourceQuota();
     this.networkPolicy = this.createNetworkPolicy();
     this.nodeTaint = this.addFeature("node-taint", NodeTaint);
@@ -309,21 +311,39 @@ export class LinkerdCni extends Installation<Values> {
       metadata,
       spec: nriNetworkPolicySpec(values),
     });
-    for (const version of MUTATING_POLICY_VERSIONS) {
-      const named = { ...clusterMetadata, name: `${NRI_NAME}-require-${version}` };
-      const when = and(enabled, eq<string>(require.admissionPolicy, version));
-      const apiVersion = `admissionregistration.k8s.io/${version}`;
-      const add = (id: string, kind: string, spec: object) =>
-        this.add<{ spec: object }>(`${id}-${version}`, { apiVersion, kind }, { when, metadata: named, spec });
-      add("nri-require-policy", "MutatingAdmissionPolicy", requirePolicy);
-      add("nri-require-binding", "MutatingAdmissionPolicyBinding", { policyName: named.name });
-    }
+    this.addMutatingPolicy("nri-require", `${NRI_NAME}-require`, requirePolicy, (version) =>
+      and(enabled, eq<string>(require.admissionPolicy, version)),
+    );
     const daemonSet = this.add<k8s.KubeDaemonSetProps>("nri-daemon-set", k8s.KubeDaemonSet.GVK, {
       when: enabled,
       metadata: { ...this.metadata(NRI_SELECTOR), name: NRI_NAME, annotations: this.createdBy() },
       spec: this.lazily(() => this.nriDaemonSetSpec()),
     });
     return { serviceAccount, clusterRole, clusterRoleBinding, networkPolicy, daemonSet };
+  }
+
+  /** With `namespaceUIDRange.admissionPolicy`: gives proxies a user id that their namespace allows. */
+  protected createProxyUidPolicy(): void {
+    const { admissionPolicy } = this.values.namespaceUIDRange;
+    this.addMutatingPolicy("proxy-uid", `${NAME}-proxy-uid`, proxyUidPolicy, (version) =>
+      eq<string>(admissionPolicy, version),
+    );
+  }
+
+  /** A policy and its binding, of the API version that a value names. */
+  private addMutatingPolicy(id: string, name: string, spec: object, when: (version: string) => Input<boolean>): void {
+    for (const version of MUTATING_POLICY_VERSIONS) {
+      const metadata = { ...this.clusterMetadata(), name: `${name}-${version}` };
+      const apiVersion = `admissionregistration.k8s.io/${version}`;
+      const add = (part: string, kind: string, of: object) =>
+        this.add<{ spec: object }>(
+          `${id}-${part}-${version}`,
+          { apiVersion, kind },
+          { when: when(version), metadata, spec: of },
+        );
+      add("policy", "MutatingAdmissionPolicy", spec);
+      add("binding", "MutatingAdmissionPolicyBinding", { policyName: metadata.name });
+    }
   }
 
   /** With platform `openshift`: the permission to use the security context constraint that the installer needs. */

@@ -76,6 +76,7 @@ export interface Values {
       readonly podSelector?: { readonly [key: string]: unknown } | undefined;
     }[];
   };
+  readonly namespaceUIDRange: { readonly admissionPolicy: "" | "v1beta1" | "v1" };
   readonly helmTest: {
     readonly enabled: boolean;
     readonly tolerations: readonly {
@@ -302,6 +303,17 @@ export interface NetworkPolicyProps {
   readonly enabled?: Input<Values["networkPolicy"]["enabled"]> | undefined;
   /** NetworkPolicy peers that may connect to these ports; empty for everyone. @default [] */
   readonly from?: Input<Values["networkPolicy"]["from"]> | undefined;
+}
+
+/** The values in the group `namespaceUIDRange`. */
+export interface NamespaceUIDRangeProps {
+  /**
+   * Create a MutatingAdmissionPolicy of this API version that annotates pods to be injected with a user id of their
+   * namespace's `openshift.io/sa.scc.uid-range`: the first plus 2102, or the first. Empty creates none; the operator of
+   * chart linkerd-multus does the same by its webhook.
+   * @default ""
+   */
+  readonly admissionPolicy?: Input<Values["namespaceUIDRange"]["admissionPolicy"]> | undefined;
 }
 
 /** The values in the group `helmTest`. */
@@ -653,6 +665,7 @@ export interface ValuesProps {
   readonly rbac?: RbacProps | undefined;
   readonly pluginToken?: PluginTokenProps | undefined;
   readonly networkPolicy?: NetworkPolicyProps | undefined;
+  readonly namespaceUIDRange?: NamespaceUIDRangeProps | undefined;
   readonly helmTest?: HelmTestProps | undefined;
   readonly nodeTaint?: NodeTaintProps | undefined;
   readonly podMonitor?: PodMonitorProps | undefined;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { CHAININGS, NodePath, REPAIR_PORT, STOP_POLICIES } from "../cni/contract";
+import { Annotation, CHAININGS, NodePath, REPAIR_PORT, STOP_POLICIES } from "../cni/contract";
 import { MAX_PORT } from "../cni/ports";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
 import { nodeTaint } from "../features/taint/values";
@@ -174,6 +174,18 @@ const nri = group("NRI plugin", {
   // All pod starts of the node wait for it, for at most 2 s. A container without a request would get CPU last on a busy
   // node. It uses 2 MiB, and ten times that for messages of maximum length.
   resources: resources({ cpu: "50m", memory: "32Mi" }),
+});
+
+const namespaceUIDRange = group("User ids of proxies where each namespace has a range of them (OpenShift)", {
+  admissionPolicy: z
+    .enum(["", "v1beta1", "v1"])
+    .default("")
+    .meta({
+      description:
+        "Create a MutatingAdmissionPolicy of this API version that annotates pods to be injected with a user id of their " +
+        `namespace's \`${Annotation.uidRange}\`: the first plus 2102, or the first. Empty creates none; the operator of ` +
+        "chart linkerd-multus does the same by its webhook",
+    }),
 });
 
 const helmTest = group("Pod of `helm test`", {
@@ -425,6 +437,7 @@ export const values = z.strictObject({
   rbac,
   pluginToken,
   networkPolicy,
+  namespaceUIDRange,
   helmTest,
   nodeTaint,
   ...monitoring,

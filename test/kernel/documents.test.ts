@@ -40,8 +40,7 @@ const commands = pages.flatMap(commandsOf);
 /** Commands that are not run here, and why; of a page, or of all. */
 const ELSEWHERE: readonly (readonly [page: RegExp, command: RegExp, why: string])[] = [
   [/./, /^npm (start|test)$/, "a phase of .ci/run"],
-  [/./, /^linkerd install /, "test/kernel/linkerd-cli.test.ts runs README's with linkerd's own command"],
-  [/./, /^linkerd check /, "needs linkerd's own command and pods"],
+  [/./, /^linkerd (install|check|cni)\b/, "needs linkerd's own command: test/kernel/linkerd-cli.test.ts"],
   [/README/, /^skopeo copy /, "test/image/registry.test.ts pushes to a registry"],
   [/README/, /^(kind load|k3d image import) /, "needs kind or k3d: build/image/load.test.ts loads the archive"],
   [/README/, /^npm install /, "test/chart/package.test.ts installs the packed packages beside these"],
@@ -126,6 +125,8 @@ const MEANT: readonly (readonly [RegExp, string])[] = [
   [/helm (install|upgrade) --dry-run /g, "helm $1 --dry-run=server "],
   // A helm that is built without its release's flags takes Kubernetes for 1.20.
   [/helm template /g, "helm template --kube-version 1.34.0 "],
+  // The version that the API server serves here.
+  [/admissionPolicy=v1\b/g, "admissionPolicy=v1beta1"],
   [/--wait 2m/g, "--wait 1s"],
   // It would write into the working directory.
   [/^l5d-cni report$/g, "l5d-cni report -o - > /dev/null"],

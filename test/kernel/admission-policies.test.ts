@@ -1,19 +1,33 @@
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { App, Chart } from "cdk8s";
-import { LinkerdCni } from "../../constructs";
+import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
 import { until } from "../support/controllers";
 import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 import { certificateFor } from "../support/webhook";
 
+const PROXY_UID = "config.linkerd.io/proxy-uid";
+const RANGE = "openshift.io/sa.scc.uid-range";
 const REQUIRED = "required-plugins.noderesource.dev";
 const NAMESPACE = "shop";
 
 type Annotations = Readonly<Record<string, string>>;
 
+/** The objects of the policy that a value asks for. */
+function policyOf(props: LinkerdCniProps): readonly ApiObject[] {
+  const chart = new Chart(new App(), "chart");
+  new LinkerdCni(chart, "cni", props);
+  const policies = (chart.toJson() as ApiObject[]).filter(({ kind }) => kind.startsWith("MutatingAdmissionPolicy"));
+  expect(policies).toHaveLength(2);
+  return policies;
+}
+
 /** A webhook that does to pods what linkerd's injector does: it adds the proxy and its annotation. */
 class Injector {
+  /** The user id that the last pod asked for as it arrived. */
+  static askedUid: string | undefined;
+
   private constructor(
     private readonly server: Server,
     private readonly ca: string,
@@ -28,7 +42,11 @@ class Injector {
     const server = createServer({ cert, key }, async (request, response) => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
-      const { uid } = (JSON.parse(Buffer.concat(chunks).toString()) as { request: { uid: string } }).request;
+      const { request: asked } = JSON.parse(Buffer.concat(chunks).toString()) as {
+        request: { uid: string; object: { metadata: { annotations?: Annotations } } };
+      };
+      Injector.askedUid = asked.object.metadata.annotations?.[PROXY_UID];
+      const { uid } = asked;
       const answer = { uid, allowed: true, patchType: "JSONPatch", patch: btoa(JSON.stringify(patch)) };
       response.setHeader("content-type", "application/json");
       response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
@@ -69,10 +87,7 @@ suite("nri.require.admissionPolicy, with a real API server and a webhook that in
 
   beforeAll(async () => {
     [api, injector] = [await RealApi.start("nobody"), await Injector.start()];
-    const chart = new Chart(new App(), "chart");
-    new LinkerdCni(chart, "cni", { nri: { enabled: true, require: { admissionPolicy: "v1beta1" } } });
-    const policies = (chart.toJson() as ApiObject[]).filter(({ kind }) => kind.startsWith("MutatingAdmissionPolicy"));
-    expect(policies).toHaveLength(2);
+    const policies = policyOf({ nri: { enabled: true, require: { admissionPolicy: "v1beta1" } } });
     await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: NAMESPACE } }, ...policies);
     await api.create(injector.configuration);
     // Both take a moment to be in force.
@@ -137,5 +152,75 @@ suite("nri.require.admissionPolicy, with a real API server and a webhook that in
       body: { metadata: { annotations: PROXY } },
     });
     expect(metadata.annotations).toEqual(PROXY);
+  });
+});
+
+suite("namespaceUIDRange.admissionPolicy, with a real API server and a webhook that injects", realApiMissing(), () => {
+  let api: RealApi;
+  let injector: Injector;
+  let namespaces = 0;
+
+  /** The user id that a new pod of a new namespace asks the injector for, and has afterwards. */
+  async function uidOf(namespace: Annotations, pod: Annotations = {}): Promise<string | undefined> {
+    const name = `range-${namespaces++}`;
+    await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name, annotations: namespace } });
+    Injector.askedUid = undefined;
+    const body = {
+      metadata: { generateName: "web-", labels: { inject: "yes" }, annotations: pod },
+      spec: { containers: [{ name: "app", image: "none" }] },
+    };
+    const made = await api.json<{ metadata: { annotations?: Annotations } }>({
+      method: "POST",
+      path: `/api/v1/namespaces/${name}/pods?dryRun=All`,
+      body,
+    });
+    const uid = made.metadata.annotations?.[PROXY_UID];
+    expect(Injector.askedUid).toBe(uid);
+    return uid;
+  }
+
+  /** The webhook adds to the annotations that a pod has. */
+  const OTHER = { team: "a" };
+  const INJECT = { "linkerd.io/inject": "enabled" };
+
+  beforeAll(async () => {
+    [api, injector] = [await RealApi.start("nobody"), await Injector.start()];
+    await api.create(...policyOf({ namespaceUIDRange: { admissionPolicy: "v1beta1" } }), injector.configuration);
+    await until("the policy", async () => (await uidOf({ ...INJECT, [RANGE]: "5000/5000" }, OTHER)) !== undefined);
+  }, 120_000);
+
+  afterAll(async () => {
+    injector?.close();
+    await api?.close();
+  });
+
+  test.each([
+    ["1000670000/10000", "1000672102"],
+    ["1000-9999", "3102"],
+    ["1000/2103", "3102"],
+    ["1000/2102", "1000"],
+    ["1000/100", "1000"],
+    ["1000-1099", "1000"],
+    [" 1000/100 ", "1000"],
+    ["4294960000-4294967294", "4294962102"],
+  ])("range %s gives user id %s", async (range, uid) => {
+    expect(await uidOf({ ...INJECT, [RANGE]: range })).toBe(uid);
+    expect(await uidOf({ [RANGE]: range }, { "linkerd.io/inject": "ingress" })).toBe(uid);
+  });
+
+  test.each(["", "many", "1000", "1000/0", "9-8", "1/99999999999", "1/4294967295", "1000/100,2000/100"])(
+    "range %j gives none",
+    async (range) => {
+      expect(await uidOf({ ...INJECT, [RANGE]: range }, OTHER)).toBeUndefined();
+    },
+  );
+
+  test("only a pod to be injected that names no user id gets one", async () => {
+    const range = { [RANGE]: "1000/100" };
+    expect(await uidOf(INJECT, OTHER)).toBeUndefined();
+    expect(await uidOf(range, OTHER)).toBeUndefined();
+    expect(await uidOf({ ...range, ...INJECT }, { "linkerd.io/inject": "disabled" })).toBeUndefined();
+    expect(await uidOf({ ...range, ...INJECT }, { [PROXY_UID]: "7" })).toBe("7");
+    expect(await uidOf({ ...range, ...INJECT, [PROXY_UID]: "7" }, OTHER)).toBeUndefined();
   });
 });
