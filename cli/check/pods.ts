@@ -65,7 +65,7 @@ function unchained(all: readonly CheckedPod[], daemonSet: DaemonSet): readonly F
     category.bad("meshed pods started after the chain was complete", {
       problem: `${severalText(all)} started before the chain: linkerd-network-validator ended with code ${NOT_REDIRECTED}`,
       remedy: `${remedy}. If it fails again: l5d-cni explain ${pathOf(first)}`,
-      link: docs("repair.md"),
+      link: docs("operate.md#repair-controller"),
     }),
   ];
 }
@@ -88,7 +88,7 @@ function unproven(running: readonly CheckedPod[], { metadata }: DaemonSet): read
     category.odd("meshed pods are younger than the installation", {
       problem: `${severalText(old)} started before the installation (${since}) and without linkerd-network-validator: nothing shows whether they are redirected`,
       remedy: "start them again: kubectl rollout restart, or delete them",
-      link: docs("repair.md"),
+      link: docs("operate.md#repair-controller"),
     }),
   ];
 }
@@ -113,7 +113,7 @@ function uninjected(running: readonly CheckedPod[], namespaces: readonly Named[]
     category.odd("pods that ask for injection have a proxy", {
       problem: `${severalText(without)} ${without.length === 1 ? "has" : "have"} no proxy, although ${Annotation.inject} of the pod or its namespace asks for one: created while linkerd's injector did not answer, or before the annotation`,
       remedy: `see that the injector is ready (linkerd check), and start the pods again: kubectl delete pod -n ${first.metadata.namespace} ${first.metadata.name}`,
-      link: docs("repair.md"),
+      link: docs("operate.md#repair-controller"),
     }),
   ];
 }

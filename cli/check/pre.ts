@@ -262,7 +262,7 @@ const CHECKS: readonly Check[] = [
   },
   {
     what: "pods that start before the plugin can be repaired",
-    link: docs("repair.md"),
+    link: docs("operate.md#repair-controller"),
     answer: ({ possible }) => {
       const nri = "; or --set nri.enabled=true, if NRI is on in every node's runtime, which the API does not tell";
       if (possible.length === 0) return undefined;

@@ -37,6 +37,18 @@ test.each(pages)("%s: each link leads to a file, and to a heading of it", (page)
   expect(broken(page)).toEqual([]);
 });
 
+/** Pages that messages of l5d-cni name: `docs("cli.md#check")`, `readme("hosts")`. */
+const named = readdirSync(join(root, "cli"), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts"))
+  .flatMap((name) => [...readFileSync(join(root, "cli", name), "utf8").matchAll(/\b(docs|readme)\("([^"]+)"\)/g)])
+  .map(([, of, target = ""]) => (of === "docs" ? join("docs", target) : `README.md#${target}`));
+
+test.each([...new Set(named)])("l5d-cni links to %s, which exists", (target) => {
+  const [page = "", fragment] = target.split("#");
+  expect(existsSync(join(root, page))).toBe(true);
+  if (fragment !== undefined) expect(anchors(page)).toContain(fragment);
+});
+
 const entries = [
   ...readFileSync(join(root, "docs", "contribute", "architecture.md"), "utf8").matchAll(/`([\w/-]+\.ts)(?::(\w+))?`/g),
 ];

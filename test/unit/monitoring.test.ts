@@ -68,7 +68,7 @@ test("documents name only metrics that the processes have", async () => {
 
 test("every metric has a row in the documents", async () => {
   const docs = join(__dirname, "..", "..", "docs");
-  const pages = ["monitoring.md", "repair.md", "nri.md"].map((name) => readFileSync(join(docs, name), "utf8"));
+  const pages = ["operate.md", "nri.md"].map((name) => readFileSync(join(docs, name), "utf8"));
   // The repair controller's page names its common prefix once.
   const rows = pages.flatMap((page) => page.split("\n").filter((line) => line.startsWith("|"))).join("\n");
   const has = (name: string) => rows.includes(`\`${name}\``) || rows.includes(`\`${name.replace(REPAIR_PREFIX, "")}\``);
