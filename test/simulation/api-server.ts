@@ -1,6 +1,5 @@
 /** The API server as an installer meets it. */
-import type { Clock } from "./clock";
-import { EPOCH } from "./load";
+import { type Clock, EPOCH } from "./clock";
 import { type End, type Request, requests, respond } from "./network";
 
 /** How it answers everything. */

@@ -1,5 +1,8 @@
 /** Virtual time and chance: nothing else in the simulation decides what happens when. */
 
+/** 2026-11-26 in milliseconds since 1970. */
+export const EPOCH = 1_795_651_200_000;
+
 /** Numbers from 0 up to 1, the same for the same seed (mulberry32). */
 export type Random = () => number;
 

@@ -6,7 +6,6 @@ import { setFlagsFromString } from "node:v8";
 import vm from "node:vm";
 import { build, type Plugin } from "esbuild";
 import { root } from "../../build/paths";
-import type { Clock, Party } from "./clock";
 import type { Kernel } from "./seam/kernel";
 
 /** A small change of a file of the product, to see whether the simulation notices it. */
@@ -17,7 +16,7 @@ export interface Patch {
 }
 
 const SEAM = join(__dirname, "seam");
-const REPLACED = /^(\.\.?\/)+(system\/)?(net|child|exchange|opened|program|crypto)$/;
+const REPLACED = /^(\.\.?\/)+(system\/)?(net|child|exchange|opened|crypto)$/;
 
 const seam: Plugin = {
   name: "seam",
@@ -45,7 +44,7 @@ const patched = ({ file, from, to }: Patch): Plugin => ({
 
 async function bundled(patch: Patch | undefined): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [join(root, "installer", "main.ts")],
+    entryPoints: [join(SEAM, "main.ts")],
     bundle: true,
     format: "cjs",
     platform: "node",
@@ -58,15 +57,16 @@ async function bundled(patch: Patch | undefined): Promise<string> {
   return outputFiles[0]?.text ?? "";
 }
 
-/** The names that the program takes from the machine instead of Node. */
-const GLOBALS = ["__kernel", "setTimeout", "clearTimeout", "performance", "Date", "Math", "require"] as const;
+interface Exports {
+  enter(kernel: Kernel | undefined): void;
+  main(): void;
+}
 
-type Run = (...globals: readonly unknown[]) => void;
-
-/** Where a process runs: callbacks are followed by what they have made of promises. */
+/** Where processes run. */
 export interface Realm {
-  readonly run: Run;
-  readonly turn: (callback: () => void) => void;
+  readonly main: () => void;
+  /** Runs a callback of a process, and what follows of its promises. */
+  readonly turn: (of: Kernel, callback: () => void) => void;
 }
 
 /** A program that can be started many times. */
@@ -82,53 +82,47 @@ const MOST_AT_ONCE = 3;
 setFlagsFromString("--allow-natives-syntax");
 const drain = new Function("%PerformMicrotaskCheckpoint()") as () => void;
 
-function realm(text: string): Realm {
+/** Of Node's own modules only hashes are used, and a bundle copies each name of a module. */
+const modules: Readonly<Record<string, object>> = { "node:crypto": { createHash }, "node:tls": {} };
+
+function realm(text: string, context: vm.Context | undefined, run: (callback: () => void) => void): Realm {
+  const parsingContext = context === undefined ? {} : { parsingContext: context };
+  const loaded = vm.compileFunction(text, ["module", "require"], { ...parsingContext, filename: "installer.js" });
+  const module = { exports: {} };
+  loaded(module, (name: string) => modules[name]);
+  const { enter, main } = module.exports as Exports;
+  let running: Kernel | undefined;
+  const turn = (of: Kernel, callback: () => void) => {
+    const outer = running;
+    running = of;
+    enter(of);
+    run(callback);
+    running = outer;
+    enter(outer);
+  };
+  return { main, turn };
+}
+
+function separate(text: string): Realm {
   const context = vm.createContext(
     { TextEncoder, TextDecoder, URLSearchParams, queueMicrotask, Buffer, turn: undefined },
     { microtaskMode: "afterEvaluate" },
   ) as { turn: (() => void) | undefined };
-  const run = vm.compileFunction(text, [...GLOBALS], { parsingContext: context, filename: "installer.js" });
   const script = new vm.Script("turn()");
-  const turn = (callback: () => void) => {
+  return realm(text, context as vm.Context, (callback) => {
     const outer = context.turn;
     context.turn = callback;
     script.runInContext(context as vm.Context);
     context.turn = outer;
-  };
-  return { run: run as Run, turn };
+  });
 }
 
 /** @param patch a planted fault */
 export async function load(patch?: Patch): Promise<Program> {
   const text = await bundled(patch);
-  const run = vm.compileFunction(text, [...GLOBALS], { filename: "installer.js" }) as Run;
-  const turn = (callback: () => void) => {
+  const shared = realm(text, undefined, (callback) => {
     callback();
     drain();
-  };
-  return { shared: { run, turn }, separate: Array.from({ length: MOST_AT_ONCE }, () => realm(text)) };
-}
-
-/** 2026-11-26 in milliseconds since 1970. */
-export const EPOCH = 1_795_651_200_000;
-
-/** Of Node's own modules only hashes are used, and a bundle copies each name of a module. */
-const modules: Readonly<Record<string, object>> = { "node:crypto": { createHash }, "node:tls": {} };
-const required = (name: string) => modules[name];
-
-/** Starts the program. @param of the process to which its timers belong */
-export function start({ run, turn }: Realm, kernel: Kernel, clock: Clock, of: Party): void {
-  const timer = (callback: () => void, ms = 1) => clock.set(() => turn(callback), ms, of);
-  const clear = (set: ReturnType<typeof timer> | undefined) => {
-    if (set !== undefined) set.isCleared = true;
-  };
-  const time = () => EPOCH + clock.now;
-  class VirtualDate extends Date {
-    constructor(...given: readonly unknown[]) {
-      super(...((given.length === 0 ? [time()] : given) as [number]));
-    }
-    static override now = time;
-  }
-  const chance = Object.create(Math, { random: { value: kernel.random } });
-  turn(() => run(kernel, timer, clear, { now: () => clock.now }, VirtualDate, chance, required));
+  });
+  return { shared, separate: Array.from({ length: MOST_AT_ONCE }, () => separate(text)) };
 }

@@ -71,7 +71,8 @@ export class End implements Socket {
 
   private answer(): void {
     const { reading } = this;
-    if (reading === undefined || (this.arrived.length === 0 && !this.isClosed)) return;
+    // What a process awaits goes on in a turn of its own.
+    if (this.of?.isDead || reading === undefined || (this.arrived.length === 0 && !this.isClosed)) return;
     this.reading = undefined;
     const [bytes] = this.arrived;
     // The end of the stream stays.

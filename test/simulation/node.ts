@@ -400,6 +400,7 @@ export class Node implements Machine {
   private boot(): void {
     this.chained = 0;
     Object.assign(this.disk, { isFull: false, isReadOnly: false });
+    this.disk.version++;
     for (const { process } of this.pods.values()) process.kill();
     const memory = this.files.inode(IN_MEMORY);
     for (const { entries } of memory.entries.values()) entries.clear();

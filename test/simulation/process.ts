@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import type { Ended } from "../../system/child";
 import type { Clock, Random } from "./clock";
 import { FileError, type Files, type Inode, sync, textOf } from "./files";
-import { type Realm, start } from "./load";
+import type { Realm } from "./load";
 import { End, failure, type Peer } from "./network";
 import type { Failure, Kernel, Socket, Target } from "./seam/kernel";
 
@@ -55,6 +55,7 @@ export class Process implements Peer {
   readonly name: string;
   readonly files: Files;
   private readonly realm: Realm;
+  private readonly kernel: Kernel;
 
   constructor(
     private readonly machine: Machine,
@@ -63,11 +64,12 @@ export class Process implements Peer {
     this.name = options.name;
     this.files = options.files;
     this.realm = options.realm;
-    start(options.realm, this.kernel(options.environment), machine.clock, this);
+    this.kernel = this.kernelOf(options.environment);
+    this.turn(this.realm.main);
   }
 
   turn(callback: () => void): void {
-    if (!this.isDead) this.realm.turn(callback);
+    if (!this.isDead) this.realm.turn(this.kernel, callback);
   }
 
   kill(): void {
@@ -106,12 +108,14 @@ export class Process implements Peer {
     if (this.isDead) throw new Killed("killed");
   }
 
-  private kernel(environment: Readonly<Record<string, string>>): Kernel {
+  private kernelOf(environment: Readonly<Record<string, string>>): Kernel {
     const { machine } = this;
     return {
       args: [],
       environment,
       random: machine.random,
+      now: () => machine.clock.now,
+      setTimer: (callback, ms) => machine.clock.set(() => this.turn(callback), ms, this),
       file: (name, ...args) => this.file(name, args),
       execute: (program, done) => {
         this.begin(`execute ${basename(program)}`);

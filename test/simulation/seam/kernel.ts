@@ -25,6 +25,9 @@ export interface Kernel {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly random: () => number;
+  /** Milliseconds. */
+  now(): number;
+  setTimer(callback: () => void, ms: number): { isCleared: boolean };
   /** A call of `node:fs`. @throws {code, message} */
   file(name: string, ...args: readonly unknown[]): unknown;
   /** Calls back when another process opens a directory. @returns ends the watch */
@@ -37,5 +40,9 @@ export interface Kernel {
   exit(code: number): void;
 }
 
-declare const __kernel: Kernel;
-export const kernel = __kernel;
+/** Of the process that runs. */
+export let kernel: Kernel;
+
+export function enter(of: Kernel): void {
+  kernel = of;
+}
