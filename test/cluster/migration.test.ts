@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "../support/requirements";
 import { isFull, rounds } from "../support/rounds";
+import { injectorWebhook } from "./injector";
 import { linkerdChart } from "./linkerd-chart";
 import { type Kubectl, pod, podAnnotations, podSpec } from "./pods";
 import { clusterSuite, type TestCluster } from "./suite";
@@ -203,6 +204,8 @@ const migration = (cluster: TestCluster) => {
       );
 
     beforeAll(async () => {
+      // The repair controller replaces pods only if new ones are injected; no pod here is injected by this one.
+      await cluster.kubectl.apply(injectorWebhook("Fail"));
       const chart = await linkerdChart(cluster.machine, { installer: installer ?? "", plugin: plugin ?? "" });
       await cluster.helm("install", "linkerd-cni", "-n", "linkerd-cni", "--create-namespace", chart);
       await cluster.rolledOut();
