@@ -148,13 +148,21 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
     await powerOff(machine);
     // The pods start before the installer, on a node whose primary plugin has written its list again.
     await hold("true");
+    const installers = ["pods", "--namespace=linkerd-cni", "--selector=k8s-app=linkerd-cni"];
+    await until("the installer's pods to be deleted", async () => {
+      const { items } = await kubectl.json<{ items: { metadata: { deletionTimestamp?: string } }[] }>(
+        "get",
+        ...installers,
+      );
+      return items.every(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    });
     await configure(list);
     await powerOn(machine);
-    await until("the validators", async () => {
-      const everything = await kubectl.json<Injected>("get", "pods", "--all-namespaces");
-      const held = everything.items.filter(({ status }) => JSON.stringify(status).includes('"exitCode":95'));
-      return held.length === EARLY + 1;
-    });
+    const held = async () => {
+      const { items } = await kubectl.json<Injected>("get", "pods", "--all-namespaces");
+      return items.filter(({ status }) => JSON.stringify(status).includes('"exitCode":95')).length;
+    };
+    await until("the validators", async () => (await held()) === EARLY + 1, 120);
     await hold(null);
     await cluster.rolledOut();
     await injectorAvailable(kubectl);
