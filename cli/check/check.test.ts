@@ -72,6 +72,9 @@ const running = (
   spec: { nodeName: "one", containers: containers.map((container) => ({ name: container })), ...spec },
   status: { startTime },
 });
+const SINCE = "2026-01-03T00:00:00Z";
+const PROBED = { name: "app", readinessProbe: { tcpSocket: { port: 80 } } };
+const SKIPPING = { annotations: { "config.linkerd.io/skip-inbound-ports": "80" } };
 const injecting = (name: string, inject: string, labels: Readonly<Record<string, string>> = {}) => ({
   metadata: { name, labels, annotations: { "linkerd.io/inject": inject } },
 });
@@ -478,6 +481,22 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     [
       "warning: shop/web and 2 others have no proxy, although linkerd.io/inject of the pod or its namespace asks for one: created while linkerd's injector did not answer, or before the annotation",
     ],
+  ],
+  [
+    "probes that the proxy answers",
+    {
+      running: {
+        value: [
+          running("web", SINCE, [], {
+            containers: [PROBED, { name: "linkerd-proxy" }],
+            initContainers: [{ name: "linkerd-network-validator" }],
+          }),
+          running("plain", SINCE, [], { containers: [PROBED] }),
+          running("skips", SINCE, [], { containers: [PROBED, { name: "linkerd-proxy" }] }, SKIPPING),
+        ],
+      },
+    },
+    ["warning: shop/web has a tcpSocket probe: it always passes, since the proxy accepts every connection"],
   ],
   [
     "a runtime that looks elsewhere for plugins",

@@ -1,6 +1,7 @@
 /** The objects of a cluster, as far as the checks read them. */
 import { CNI_NAME, Container as ContainerName, InstallerVariable, Label, NRI_NAME } from "../../cni/contract";
 import type { ObjectMeta } from "../../kubernetes/types";
+import type { ProbedContainer } from "../probes";
 
 /** The name of the chart's resources. */
 export const NAME = CNI_NAME;
@@ -17,8 +18,7 @@ export const isNri = ({ metadata }: CheckedPod): boolean => metadata.labels?.[SE
 /** The container whose log says what a pod of the chart's does. */
 export const mainContainer = (pod: CheckedPod): string => (isNri(pod) ? ContainerName.nri : INSTALLER);
 
-interface Container {
-  readonly name: string;
+interface Container extends ProbedContainer {
   readonly image?: string;
   readonly args?: readonly string[];
   readonly env?: readonly { readonly name: string; readonly value?: string }[];

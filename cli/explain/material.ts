@@ -4,6 +4,7 @@ import { isObject } from "../../cni/json";
 import type { NamespaceObject, ObjectMeta, PodObject, ServiceObject } from "../../kubernetes/types";
 import { type CheckedPod, type DaemonSet, NAME } from "../check/objects";
 import type { ConfigMapObject } from "../configuration";
+import type { ProbedContainer } from "../probes";
 import { YAML } from "../yaml";
 
 interface SecurityContext {
@@ -11,8 +12,7 @@ interface SecurityContext {
   readonly runAsGroup?: number;
 }
 
-interface ExplainedContainer {
-  readonly name: string;
+interface ExplainedContainer extends ProbedContainer {
   readonly securityContext?: SecurityContext;
 }
 
