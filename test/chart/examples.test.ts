@@ -131,7 +131,7 @@ helmSuite(`examples for Helm${helm === undefined ? " (no helm: set HELM or put i
   });
 
   /** Commands that the documents and the examples give, and the charts that they name. */
-  const pages = ["README.md", "docs/migration.md", "docs/multus.md", "docs/nri.md", "docs/gitops.md"].concat(
+  const pages = ["README.md", "docs/upgrade.md", "docs/multus.md", "docs/nri.md", "docs/gitops.md"].concat(
     ["k3s-values.yaml", "openshift-values.yaml"].map((name) => join("examples", name)),
     ["linkerd-cni-values.yaml", "linkerd-multus-values.yaml"].map((name) => join("examples", "openshift-multus", name)),
   );

@@ -7,7 +7,7 @@ const perSecond = (count: number, { begun, ended }: Phase) => (count * 1000) / (
 export const during = (requests: readonly Request[], { begun, ended }: Phase) =>
   requests.filter(({ at }) => begun <= at && at < ended);
 
-/** The table of docs/contribute/scale.md. */
+/** The table of docs/contribute/benchmarks.md. */
 export function table(phases: readonly Phase[], requests: readonly Request[]): string {
   const head = [
     "phase",
