@@ -135,6 +135,15 @@ describe("the packed npm package in an empty project", () => {
 
   const named = (manifests: readonly Rendered[], kind: string) => manifests.find((manifest) => manifest.kind === kind);
 
+  test.each([
+    ["l5d-cni", "l5d-cni"],
+    ["linkerd-cni", "linkerd cni"],
+  ])("has the command %s", (name, shown) => {
+    const run = (...args: readonly string[]) => npm(project, "exec", "--offline", "--no", "--", name, ...args);
+    expect(run("check", "--help")).toContain(`Usage: ${shown} check`);
+    expect(run("values", "proxyUID")).toContain("2102");
+  });
+
   test("is subclassed as the README shows, and synthesizes", () => {
     const manifests = documents(node(join("made", "subclass.js")));
     expect(manifests.map(({ metadata }) => metadata.name)).toContain("platform-cni");
