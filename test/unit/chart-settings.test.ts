@@ -68,7 +68,7 @@ type Read = (args: readonly string[], environment: Environment) => unknown;
 const programs: readonly (readonly [container: string, readSettings: Read, documents: string])[] = [
   [Container.installer, readInstaller, "installer.md"],
   [Container.repairController, readRepair, "operate.md"],
-  [Container.operator, readMultus, "multus-operator.md"],
+  [Container.operator, readMultus, "multus.md"],
   [Container.nri, (_, environment) => readNri({ env: (name) => environment[name] }), "nri.md"],
 ];
 /** The NRI plugin has no command line. */
