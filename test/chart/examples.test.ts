@@ -4,7 +4,7 @@ import { STARTUP_TAINT } from "../../cni/contract";
 import { multusValues } from "../../constructs/multus/values";
 import { NAMESPACE_LABELS } from "../../constructs/namespace";
 import { values } from "../../constructs/values";
-import { repository, version } from "../../constructs/version";
+import { registry, repository, version } from "../../constructs/version";
 import { constructed, linkerd2Cni } from "./charts";
 import { byName, documents, helm, kustomized, kustomizeSuite, type Rendered, root, run, withValues } from "./helm";
 import { lacking, validate, versions } from "./kubeconform";
@@ -43,13 +43,31 @@ test("Argo CD and Flux read the chart where the project lives, at this version; 
   expect(about.repository.url).toBe(`git+${repository}.git`);
 });
 
-test("Argo CD and Flux make the namespace with its labels", () => {
-  const [application] = read("argo-application.yaml") as unknown as readonly [
+test("Argo CD and Flux pull this version of the released chart, and Flux only if the release's workflow signed it", () => {
+  const [application] = read("argo-application-oci.yaml");
+  const [source, , release] = read("flux-ocirepository.yaml");
+  expect(application?.["spec"]).toMatchObject({
+    source: { repoURL: `${registry}/charts`, chart: "linkerd2-cni", targetRevision: version },
+  });
+  const signer = `${repository}/.github/workflows/release.yml@refs/tags/v${version}`;
+  const spec = source?.["spec"] as unknown as { verify: { matchOIDCIdentity: readonly [{ subject: string }] } };
+  expect(spec).toMatchObject({ url: `oci://${registry}/charts/linkerd2-cni`, ref: { tag: version } });
+  const [{ subject }] = spec.verify.matchOIDCIdentity;
+  expect(signer).toMatch(new RegExp(subject));
+  expect(signer.replace(/\d$/, "9")).not.toMatch(new RegExp(subject));
+  expect(release?.["spec"]).toMatchObject({ chartRef: { kind: source?.kind, name: source?.metadata.name } });
+});
+
+test.each(["argo-application.yaml", "argo-application-oci.yaml"])("%s makes the namespace with its labels", (name) => {
+  const [application] = read(name) as unknown as readonly [
     { spec: { destination: { namespace: string }; syncPolicy: { managedNamespaceMetadata: { labels: object } } } },
   ];
   expect(application.spec.syncPolicy.managedNamespaceMetadata.labels).toEqual(NAMESPACE_LABELS);
+});
+
+test.each(["flux-helmrelease.yaml", "flux-ocirepository.yaml"])("%s makes the namespace with its labels", (name) => {
   const [namespace, release] = ["Namespace", "HelmRelease"].map((kind) =>
-    read("flux-helmrelease.yaml").find((item) => item.kind === kind),
+    read(name).find((item) => item.kind === kind),
   );
   expect(namespace?.metadata).toMatchObject({ labels: NAMESPACE_LABELS });
   expect(release?.["spec"]).toMatchObject({ targetNamespace: namespace?.metadata.name });
