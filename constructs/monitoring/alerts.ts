@@ -32,6 +32,14 @@ function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Ale
       description: `${ON_NODE} the chain is not complete, or the API server refuses the plugin's token.`,
     },
     {
+      alert: "LinkerdCNIRolloutHeld",
+      severity: "warning",
+      expr: 'linkerd_cni_ready == 0 and on (node) linkerd_cni_ready{node!=""} == 1',
+      for: notReady,
+      summary: "The pod of a new version does not become ready",
+      description: `${ON_NODE} the new pod does not work; the former one keeps the node chained, and the rollout waits.`,
+    },
+    {
       alert: "LinkerdCNIDown",
       // The job's name is known only for the targets of our PodMonitor.
       only: values.podMonitor.enabled,

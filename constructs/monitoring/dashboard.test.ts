@@ -43,7 +43,7 @@ test.each([
   {
     feature: "Repair controller",
     prefix: "linkerd_cni_repair_controller_",
-    stats: ["Pods outside the mesh", "Suspended owners"],
+    stats: ["How many pods are outside the mesh?", "How many owners are suspended?"],
   },
   { feature: "NRI plugin", prefix: "linkerd_cni_nri_", stats: [] },
 ])("$feature: if it is disabled, its row and its numbers at the top are absent", ({ feature, prefix, stats }) => {

@@ -78,6 +78,8 @@ const adds = (perMinute: number, seconds: number, verb = "ADD"): Readonly<Record
   return { ...Object.fromEntries(buckets), [at("plugin_seconds_count", `verb="${verb}"`)]: `0+${perMinute}x60` };
 };
 
+const FORMER_READY = 'linkerd_cni_ready{node="n1", pod="linkerd-cni-former"}';
+
 const cases: Cases = {
   LinkerdCNINotReady: {
     fires: { [at("ready")]: "1x5 0x20" },
@@ -88,8 +90,18 @@ const cases: Cases = {
       "always ready": { [at("ready")]: "1x30" },
       "the former pod of a held rollout works": {
         [at("ready")]: "0x30",
-        'linkerd_cni_ready{node="n1", pod="linkerd-cni-former"}': "1x30",
+        [FORMER_READY]: "1x30",
       },
+    },
+  },
+  LinkerdCNIRolloutHeld: {
+    fires: { [at("ready")]: "1x5 0x20", [FORMER_READY]: "1x30" },
+    atMinute: 11,
+    says: "the new pod does not work; the former one keeps the node chained, and the rollout waits.",
+    quiet: {
+      "ready in between": { [at("ready")]: "1x5 0x2 1 0x20", [FORMER_READY]: "1x30" },
+      "no other pod works": { [at("ready")]: "0x30", [FORMER_READY]: "0x30" },
+      "the former one has gone": { [at("ready")]: "0x30", [FORMER_READY]: "1x5 stale" },
     },
   },
   LinkerdCNIDown: {

@@ -52,7 +52,7 @@ panels:
         expr: sum(linkerd_cni_ready{node=~"$node"})
         legendFormat: __auto
         refId: A
-    title: Nodes ready
+    title: How many nodes are ready?
     type: stat
   - datasource:
       type: prometheus
@@ -95,7 +95,7 @@ panels:
         expr: count(linkerd_cni_ready{node=~"$node"} == 0) or vector(0)
         legendFormat: __auto
         refId: A
-    title: Nodes not ready
+    title: How many nodes are not ready?
     type: stat
   - datasource:
       type: prometheus
@@ -135,7 +135,7 @@ panels:
         expr: sum((linkerd_cni_plugin_calls_total{node=~"$node", verb="ADD", code!=""} unless linkerd_cni_plugin_calls_total{node=~"$node", verb="ADD", code!=""} offset 1h or increase(linkerd_cni_plugin_calls_total{node=~"$node", verb="ADD", code!=""}[1h]))) or vector(0)
         legendFormat: __auto
         refId: A
-    title: ADD errors, 1 h
+    title: How many pods failed to start in 1 h?
     type: stat
   - datasource:
       type: prometheus
@@ -175,7 +175,7 @@ panels:
         expr: sum((linkerd_cni_config_contested{node=~"$node"} unless linkerd_cni_config_contested{node=~"$node"} offset 1h or increase(linkerd_cni_config_contested{node=~"$node"}[1h]))) or vector(0)
         legendFormat: __auto
         refId: A
-    title: Contests, 1 h
+    title: How often did others undo the chain in 1 h?
     type: stat
   {{- if eq (toString (.Values.repairController).enabled) "true" }}
   - datasource:
@@ -216,7 +216,7 @@ panels:
         expr: sum(linkerd_cni_repair_controller_pods_not_redirected{node=~"$node"}) or vector(0)
         legendFormat: __auto
         refId: A
-    title: Pods outside the mesh
+    title: How many pods are outside the mesh?
     type: stat
   {{- end }}
   {{- if eq (toString (.Values.repairController).enabled) "true" }}
@@ -258,7 +258,7 @@ panels:
         expr: sum(linkerd_cni_repair_controller_suspended_owners{node=~"$node"}) or vector(0)
         legendFormat: __auto
         refId: A
-    title: Suspended owners
+    title: How many owners are suspended?
     type: stat
   {{- end }}
   - collapsed: false
@@ -311,7 +311,7 @@ panels:
         expr: sum by (way) (rate(linkerd_cni_plugin_lookups_total{node=~"$node"}[$__rate_interval]))
         legendFormat: {{ "lookup: {{way}}" | quote }}
         refId: B
-    title: Calls by verb and decision, lookups by way
+    title: What does the plugin decide, and how does it look pods up?
     type: timeseries
   - datasource:
       type: prometheus
@@ -350,7 +350,7 @@ panels:
         expr: sum by (verb, code) (rate(linkerd_cni_plugin_calls_total{node=~"$node", code!=""}[$__rate_interval]))
         legendFormat: {{ "{{verb}} {{code}}" | quote }}
         refId: A
-    title: Calls that failed, by code
+    title: Why do calls fail? By code
     type: timeseries
   - datasource:
       type: prometheus
@@ -401,7 +401,7 @@ panels:
         expr: histogram_quantile(0.99, sum by (le) (rate(linkerd_cni_plugin_seconds_bucket{node=~"$node", verb="ADD"}[$__rate_interval])))
         legendFormat: p99
         refId: C
-    title: Time of an ADD
+    title: How long does an ADD take?
     type: timeseries
   - collapsed: false
     gridPos:
@@ -459,7 +459,7 @@ panels:
         expr: histogram_quantile(0.99, sum by (le) (rate(linkerd_cni_plugin_rules_seconds_bucket{node=~"$node"}[$__rate_interval])))
         legendFormat: rules
         refId: B
-    title: p99 of the lookup and of the rules
+    title: "Lookup or rules: which is slow? p99"
     type: timeseries
   - datasource:
       type: prometheus
@@ -495,7 +495,7 @@ panels:
         expr: sum(rate(linkerd_cni_plugin_api_requests_sum{node=~"$node", verb="ADD"}[$__rate_interval])) / sum(rate(linkerd_cni_plugin_api_requests_count{node=~"$node", verb="ADD"}[$__rate_interval]))
         legendFormat: mean
         refId: A
-    title: API requests of an ADD
+    title: How many API requests does an ADD send?
     type: timeseries
   - datasource:
       type: prometheus
@@ -534,7 +534,7 @@ panels:
         expr: topk(5, histogram_quantile(0.99, sum by (le, node, pod) (rate(linkerd_cni_plugin_seconds_bucket{node=~"$node", verb="ADD"}[$__rate_interval]))))
         legendFormat: {{ "{{node}} {{pod}}" | quote }}
         refId: A
-    title: Slowest nodes, p99 of ADD
+    title: Which nodes are slowest? p99 of ADD
     type: timeseries
   - collapsed: false
     gridPos:
@@ -595,7 +595,7 @@ panels:
         expr: sum(linkerd_cni_api_server_reachable{node=~"$node"})
         legendFormat: API server reachable
         refId: C
-    title: Chained, ready, API server reachable
+    title: Is each node chained, ready, and in reach of the API server?
     type: timeseries
   - datasource:
       type: prometheus
@@ -631,7 +631,7 @@ panels:
         expr: sum by (step) (rate(linkerd_cni_installs_total{node=~"$node"}[$__rate_interval]))
         legendFormat: {{ "{{step}}" | quote }}
         refId: A
-    title: Changes of the node's files, by step
+    title: Which files does the installer change? By step
     type: timeseries
   - datasource:
       type: prometheus
@@ -685,7 +685,7 @@ panels:
         expr: sum(rate(linkerd_cni_failures_total{node=~"$node"}[$__rate_interval]))
         legendFormat: looks that failed
         refId: C
-    title: Repairs of the chain
+    title: How often is the chain repaired?
     type: timeseries
   - datasource:
       type: prometheus
@@ -724,7 +724,7 @@ panels:
         expr: sum by (result) (rate(linkerd_cni_token_renewals_total{node=~"$node"}[$__rate_interval]))
         legendFormat: {{ "{{result}}" | quote }}
         refId: A
-    title: Tokens for the plugin, by result
+    title: Does the plugin get tokens? By result
     type: timeseries
   {{- if eq (toString (.Values.repairController).enabled) "true" }}
   - collapsed: false
@@ -782,7 +782,7 @@ panels:
         expr: count(linkerd_cni_repair_controller_installer_ready{node=~"$node"} == 0)
         legendFormat: nodes that wait for the installer
         refId: B
-    title: Broken pods
+    title: Which pods are broken?
     type: timeseries
   {{- end }}
   {{- if eq (toString (.Values.repairController).enabled) "true" }}
@@ -850,7 +850,7 @@ panels:
         expr: sum(rate(linkerd_cni_repair_controller_suspensions_total{node=~"$node"}[$__rate_interval]))
         legendFormat: owner suspended
         refId: E
-    title: Deletions
+    title: Which pods does the controller delete?
     type: timeseries
   {{- end }}
   {{- if eq (toString (.Values.repairController).enabled) "true" }}
@@ -894,7 +894,7 @@ panels:
         expr: histogram_quantile(0.99, sum by (le) (rate(linkerd_cni_repair_controller_events_publish_latency_seconds_bucket{node=~"$node"}[$__rate_interval])))
         legendFormat: Event
         refId: B
-    title: Deletion and Event, p99
+    title: How long do a deletion and an Event take? p99
     type: timeseries
   {{- end }}
   {{- if eq (toString (.Values.repairController).enabled) "true" }}
@@ -950,7 +950,7 @@ panels:
         expr: sum(rate(linkerd_cni_repair_controller_queue_overflow_total{node=~"$node"}[$__rate_interval]))
         legendFormat: pods not looked at
         refId: D
-    title: Trouble
+    title: What keeps the controller from its work?
     type: timeseries
   {{- end }}
   {{- if eq (toString (.Values.nri).enabled) "true" }}
@@ -1009,7 +1009,7 @@ panels:
         expr: sum(linkerd_cni_nri_synchronized{node=~"$node"})
         legendFormat: synchronized
         refId: B
-    title: Connected and synchronized
+    title: Is the NRI plugin connected and synchronized?
     type: timeseries
   {{- end }}
   {{- if eq (toString (.Values.nri).enabled) "true" }}
@@ -1050,7 +1050,7 @@ panels:
         expr: sum by (event, outcome) (rate(linkerd_cni_nri_pods_total{node=~"$node"}[$__rate_interval]))
         legendFormat: {{ "{{event}} {{outcome}}" | quote }}
         refId: A
-    title: Pods by event and outcome
+    title: What happens to pods? By event and outcome
     type: timeseries
   {{- end }}
   {{- if eq (toString (.Values.nri).enabled) "true" }}
@@ -1088,7 +1088,7 @@ panels:
         expr: histogram_quantile(0.99, sum by (le, event) (rate(linkerd_cni_nri_call_duration_seconds_bucket{node=~"$node"}[$__rate_interval])))
         legendFormat: {{ "{{event}}" | quote }}
         refId: A
-    title: Time of a pod, p99
+    title: How long does a pod take? p99
     type: timeseries
   {{- end }}
   {{- if eq (toString (.Values.nri).enabled) "true" }}
@@ -1141,7 +1141,7 @@ panels:
         expr: sum(rate(linkerd_cni_nri_lookups_total{node=~"$node"}[$__rate_interval]))
         legendFormat: API requests
         refId: C
-    title: What it did
+    title: What did the NRI plugin do?
     type: timeseries
   {{- end }}
 refresh: 1m
