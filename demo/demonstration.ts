@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { PLUGIN_TYPE, POD_ANNOTATIONS } from "../cni/stanza";
 import { pathOf, resources } from "../kubernetes/resources";
-import type { ApiServer } from "./api-server";
-import type { Attachment, CniRunner } from "./cni-runner";
+import type { ApiStub } from "../test/support/api-server";
+import type { Attachment, CniRunner } from "../test/support/cni-runner";
 import type { AddResult, ProbeResult } from "./report";
 import type { Addresses, Sandbox } from "./sandbox";
 import * as scene from "./scene";
@@ -44,7 +44,7 @@ export class Demonstration {
   constructor(
     private readonly runner: CniRunner,
     private readonly sandbox: Sandbox,
-    private readonly api: ApiServer,
+    private readonly api: ApiStub,
   ) {}
 
   async startPod(pod: scene.DemoPod): Promise<void> {

@@ -4,15 +4,15 @@ import { join } from "node:path";
 import { Progress, type Step } from "../build/progress";
 import { NodePath } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
-import { ApiServer } from "./api-server";
-import { CniRunner, loadNetwork } from "./cni-runner";
+import { ApiStub } from "../test/support/api-server";
+import { CniRunner, loadNetwork } from "../test/support/cni-runner";
+import { defaultStanza } from "../test/support/default-stanza";
+import { differences, snapshot } from "../test/support/snapshot";
 import { Demonstration } from "./demonstration";
-import { DemoNode, demoPrimary, referencePrimary } from "./node";
+import { DemoNode } from "./node";
 import { type Report, render, succeeded } from "./report";
 import { Sandbox } from "./sandbox";
 import * as scene from "./scene";
-import { differences, snapshot } from "./snapshot";
-import { defaultStanza } from "./stanza";
 
 /** The input of the process inside the sandbox. */
 export interface Handover {
@@ -26,8 +26,6 @@ export interface Handover {
   /** Bundled scripts. */
   readonly podProcess: string;
   readonly primaryPlugin: string;
-  /** Directory of the reference CNI plugins, if requested. */
-  readonly referencePlugins?: string;
   /** Why this machine does not allow network namespaces; the demonstration then shows only the node's files. */
   readonly obstacle?: string;
   readonly steps: Step[];
@@ -37,7 +35,7 @@ export interface Handover {
 interface Scenery {
   readonly node: DemoNode;
   readonly sandbox: Sandbox;
-  readonly api: ApiServer;
+  readonly api: ApiStub;
   readonly pods: readonly scene.DemoPod[];
   readonly progress: Progress;
   readonly proxyUid: number | undefined;
@@ -58,10 +56,9 @@ async function userExists(uid: number): Promise<boolean> {
 }
 
 /** Pods, traffic and checks on a node whose chain is complete. */
-async function runPods(handover: Handover, scenery: Scenery): Promise<Partial<Report>> {
-  const { node, sandbox, api, pods, progress, proxyUid } = scenery;
-  const path = [node.binDir, ...(handover.referencePlugins === undefined ? [] : [handover.referencePlugins])];
-  const demonstration = new Demonstration(new CniRunner(await loadNetwork(node.netDir), path), sandbox, api);
+async function runPods({ node, sandbox, api, pods, progress, proxyUid }: Scenery): Promise<Partial<Report>> {
+  const runner = new CniRunner(await loadNetwork(node.netDir), [node.binDir]);
+  const demonstration = new Demonstration(runner, sandbox, api);
   await sandbox.listen(undefined, scene.outsideListeners);
   for (const pod of pods) await progress.step(`start pod ${pod.name}`, () => demonstration.startPod(pod));
   const probes = await progress.step("send traffic", () => demonstration.probe(proxyUid));
@@ -76,7 +73,7 @@ async function runPods(handover: Handover, scenery: Scenery): Promise<Partial<Re
 }
 
 async function demonstrate(handover: Handover, directory: string, progress: Progress): Promise<Report> {
-  const { obstacle, referencePlugins } = handover;
+  const { obstacle } = handover;
   const proxyUid = (await userExists(PROXY_UID)) ? PROXY_UID : undefined;
   const pods = [scene.meshed, scene.unmeshed];
   const sandbox =
@@ -84,20 +81,16 @@ async function demonstrate(handover: Handover, directory: string, progress: Prog
       ? await progress.step("make a node's network", () => Sandbox.create(handover.podProcess))
       : undefined;
   const ipv6 = sandbox?.families.includes(6) ?? false;
-  const api = await ApiServer.start(scene.apiObjects(pods), "demo-token");
+  const api = await ApiStub.start(scene.answer(pods));
   try {
     // Without a sandbox, /run is that of the machine.
     const runDir = sandbox === undefined ? directory : NodePath.runDir;
     const node = new DemoNode(join(directory, "node"), handover.executable, runDir);
-    await node.create(
-      referencePlugins === undefined
-        ? demoPrimary(handover.primaryPlugin, ipv6)
-        : referencePrimary(join(directory, "addresses"), ipv6),
-    );
+    await node.create(handover.primaryPlugin, ipv6);
     const stanza = await defaultStanza(handover.manifests, ipv6);
     const before = await snapshot(node.directory);
     await progress.step("install: executable, kubeconfig, chain", () => node.install(api, stanza));
-    const seen = sandbox === undefined ? {} : await runPods(handover, { node, sandbox, api, pods, progress, proxyUid });
+    const seen = sandbox === undefined ? {} : await runPods({ node, sandbox, api, pods, progress, proxyUid });
     await progress.step("uninstall", () => node.uninstall());
     return {
       steps: progress.steps,

@@ -16,7 +16,6 @@ const scripts = join(root, ".cache", "demo");
 
 interface Options {
   readonly output: "text" | "json";
-  readonly plugins?: string;
   readonly details?: true;
 }
 
@@ -83,7 +82,6 @@ async function main(options: Options): Promise<number> {
     manifests: outputs.manifests,
     podProcess: join(scripts, "pod-process.js"),
     primaryPlugin: join(scripts, "primary-plugin.js"),
-    ...(options.plugins === undefined ? {} : { referencePlugins: options.plugins }),
     ...("obstacle" in sandbox ? sandbox : {}),
     steps: progress.steps,
   };
@@ -97,7 +95,6 @@ const command = new Command("npm start --")
   .description("Installs the plugin on a node made for this run, starts pods, sends traffic, and takes all away again.")
   .option("--output <format>", "text or json", "text")
   .option("--details", "print each pod, each connection and the rules, too")
-  .option("--plugins <directory>", "use bridge and host-local from this directory as the cluster's own CNI plugin")
   .action(async (options: Options) => {
     process.exitCode = await main(options);
   });

@@ -3,7 +3,11 @@ import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from "node:fs/pr
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PLUGIN_TYPE } from "../cni/stanza";
-import type { ApiServer } from "./api-server";
+import type { ApiStub } from "../test/support/api-server";
+import { TOKEN } from "./scene";
+
+/** The cluster's primary CNI plugin. */
+const PRIMARY = "demo-veth";
 
 /** A node's directories below one folder, and its installer. */
 export class DemoNode {
@@ -11,8 +15,6 @@ export class DemoNode {
   readonly binDir: string;
   private readonly accountDir: string;
   private installer: ChildProcess | undefined;
-  /** The primary CNI's plugin is not in the node's directory. */
-  private isElsewhere = false;
   /** The installer's log. */
   log = "";
 
@@ -28,21 +30,21 @@ export class DemoNode {
   }
 
   /** Creates the directories with the files of the cluster's primary CNI plugin. */
-  async create(primary: { readonly config: object; readonly executable?: string }): Promise<void> {
+  async create(primaryPlugin: string, ipv6: boolean): Promise<void> {
     await mkdir(this.netDir, { recursive: true });
     await mkdir(this.binDir, { recursive: true });
-    await writeFile(join(this.netDir, "10-primary.conflist"), `${JSON.stringify(primary.config, null, 4)}\n`);
-    this.isElsewhere = primary.executable === undefined;
-    if (primary.executable === undefined) return;
-    const installed = join(this.binDir, "demo-veth");
-    await copyFile(primary.executable, installed);
+    const plugin = { type: PRIMARY, prefix4: "10.98.0", ...(ipv6 ? { prefix6: "fd98" } : {}) };
+    const config = { cniVersion: "1.0.0", name: "cluster", plugins: [plugin] };
+    await writeFile(join(this.netDir, "10-primary.conflist"), `${JSON.stringify(config, null, 4)}\n`);
+    const installed = join(this.binDir, PRIMARY);
+    await copyFile(primaryPlugin, installed);
     await chmod(installed, 0o755);
   }
 
   /** Starts the installer and waits until the chain contains our plugin. */
-  async install(api: ApiServer, stanza: string): Promise<void> {
+  async install(api: ApiStub, stanza: string): Promise<void> {
     await mkdir(this.accountDir, { recursive: true });
-    await writeFile(join(this.accountDir, "token"), api.token);
+    await writeFile(join(this.accountDir, "token"), TOKEN);
     await writeFile(join(this.accountDir, "ca.crt"), api.ca);
     await writeFile(join(this.accountDir, "namespace"), "linkerd-cni");
     this.installer = spawn(this.executable, ["install"], {
@@ -52,7 +54,6 @@ export class DemoNode {
         CONTAINER_CNI_BIN_DIR: dirname(this.executable),
         DEST_CNI_NET_DIR: this.netDir,
         DEST_CNI_BIN_DIR: this.binDir,
-        MULTIPLE_CNI_BIN_DIRS: String(this.isElsewhere),
         CNI_NETWORK_CONFIG: stanza,
         KUBERNETES_SERVICE_HOST: "127.0.0.1",
         KUBERNETES_SERVICE_PORT: String(api.port),
@@ -91,43 +92,4 @@ export class DemoNode {
     }
     throw new Error(`waited 20 s for ${what}:\n${this.log}`);
   }
-}
-
-/** The configuration that the cluster's own CNI plugin has put on the node before ours comes. */
-interface Primary {
-  readonly config: object;
-  /** Script to install as plugin `demo-veth`; absent if the reference plugins are used. */
-  readonly executable?: string;
-}
-
-/** Our own stand-in: a veth pair a pod. */
-export function demoPrimary(executable: string, ipv6: boolean): Primary {
-  return {
-    config: {
-      cniVersion: "1.0.0",
-      name: "cluster",
-      plugins: [{ type: "demo-veth", prefix4: "10.98.0", ...(ipv6 ? { prefix6: "fd98" } : {}) }],
-    },
-    executable,
-  };
-}
-
-/** The CNI project's bridge and host-local. `state` is a directory for the addresses handed out. */
-export function referencePrimary(state: string, ipv6: boolean): Primary {
-  const ranges = [[{ subnet: "10.98.0.0/24" }], ...(ipv6 ? [[{ subnet: "fd98::/64" }]] : [])];
-  const routes = [{ dst: "0.0.0.0/0" }, ...(ipv6 ? [{ dst: "::/0" }] : [])];
-  return {
-    config: {
-      cniVersion: "1.0.0",
-      name: "cluster",
-      plugins: [
-        {
-          type: "bridge",
-          bridge: "cni0",
-          isGateway: true,
-          ipam: { type: "host-local", dataDir: state, ranges, routes },
-        },
-      ],
-    },
-  };
 }

@@ -1,5 +1,5 @@
 import { pathOf, resources } from "../kubernetes/resources";
-import type { ApiObject } from "./api-server";
+import { type Answer, json } from "../test/support/api-server";
 
 /** Addresses of the server outside the pods, in the node's namespace. */
 export const OUTSIDE = { 4: "10.99.0.1", 6: "fd99::1" } as const;
@@ -38,11 +38,15 @@ export const meshed: DemoPod = {
   annotations: injected,
 };
 export const unmeshed: DemoPod = { name: "legacy", containerId: "demo02", containers: ["app"], annotations: {} };
-/** The API server's objects of the pods and their namespace, by request path. */
-export function apiObjects(pods: readonly DemoPod[]): Map<string, ApiObject> {
-  return new Map<string, ApiObject>([
+
+/** The installer's token, which the API server requires. */
+export const TOKEN = "demo-token";
+
+/** The API server's answers: the pods and their namespace. */
+export function answer(pods: readonly DemoPod[]): Answer {
+  const objects = new Map<string, object>([
     [pathOf(resources.namespaces, { name: NAMESPACE }), { metadata: { name: NAMESPACE } }],
-    ...pods.map(({ name, annotations, containers }): [string, ApiObject] => [
+    ...pods.map(({ name, annotations, containers }): [string, object] => [
       pathOf(resources.pods, { namespace: NAMESPACE, name }),
       {
         metadata: { name, namespace: NAMESPACE, annotations },
@@ -50,6 +54,14 @@ export function apiObjects(pods: readonly DemoPod[]): Map<string, ApiObject> {
       },
     ]),
   ]);
+  return (request, response) => {
+    const object = objects.get(request.url ?? "");
+    const isKnown = request.headers.authorization === `Bearer ${TOKEN}`;
+    const reply = isKnown
+      ? json(object === undefined ? 404 : 200, object ?? {})
+      : json(401, { kind: "Status", code: 401 });
+    reply(request, response);
+  };
 }
 
 /** One connection to try, and the expected answer. */

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { aligned } from "../../cli/aligned";
-import { differences } from "../../demo/snapshot";
 import { rounds } from "../support/rounds";
+import { differences } from "../support/snapshot";
 import {
   evictInstaller,
   forceDeleteInstaller,

@@ -2,9 +2,9 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import { differences } from "../../demo/snapshot";
 import { CRD } from "../support/multus";
 import { suite, which } from "../support/requirements";
+import { differences } from "../support/snapshot";
 import { ArgoCd } from "./argocd";
 import { FluxHelm, FluxKustomize } from "./flux";
 import {

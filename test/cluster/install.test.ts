@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { root } from "../../build/paths";
 import { PLATFORMS, type PlatformName } from "../../constructs/platforms";
-import { differences } from "../../demo/snapshot";
+import { differences } from "../support/snapshot";
 import { listing, moveCniDirectories } from "./directories";
 import { signalInstaller } from "./faults";
 import { onDisk } from "./paths";

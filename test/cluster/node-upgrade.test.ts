@@ -2,8 +2,8 @@
 import { symlink, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { Progress } from "../../build/progress";
-import { differences } from "../../demo/snapshot";
 import { rounds } from "../support/rounds";
+import { differences } from "../support/snapshot";
 import { NODE } from "./addresses";
 import { buildContainerd } from "./binaries";
 import { startDaemon } from "./cluster";

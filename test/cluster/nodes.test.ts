@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { differences } from "../../demo/snapshot";
 import { rounds } from "../support/rounds";
+import { differences } from "../support/snapshot";
 import { NODE } from "./addresses";
 import { median } from "./costs";
 import { followInstaller, forceDeleteInstaller } from "./faults";

@@ -6,7 +6,7 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { outputs } from "../../build/paths";
 import { NodePath, NriVariable } from "../../cni/contract";
-import { defaultStanza } from "../../demo/stanza";
+import { defaultStanza } from "../support/default-stanza";
 import { rounds as asked } from "../support/rounds";
 import { median, printTable } from "./costs";
 import { ContainerRuntime } from "./cri";

@@ -1,6 +1,6 @@
 import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { outputs } from "../../build/paths";
-import { defaultStanza } from "../../demo/stanza";
+import { defaultStanza } from "../support/default-stanza";
 import { kubeconfig } from "./certificates";
 import { onDisk } from "./paths";
 

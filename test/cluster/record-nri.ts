@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { outputs } from "../../build/paths";
 import { Progress } from "../../build/progress";
 import { NodePath, NriVariable } from "../../cni/contract";
-import { defaultStanza } from "../../demo/stanza";
+import { defaultStanza } from "../support/default-stanza";
 import { down, up } from "./cluster";
 import type { ContainerdVersion } from "./node";
 import { NRI_SOCKET } from "./node";

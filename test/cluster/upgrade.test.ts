@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../build/paths";
-import { differences } from "../../demo/snapshot";
+import { differences } from "../support/snapshot";
 import { importNextImage } from "./next-image";
 import { pod, until } from "./pods";
 import { PodStream } from "./stream";

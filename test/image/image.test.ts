@@ -8,10 +8,10 @@ import { promisify } from "node:util";
 import { IMAGE_NAME } from "../../build/image/image";
 import { outputs, root as project } from "../../build/paths";
 import { CURRENT_VERSION } from "../../cni/versions";
-import { ApiServer } from "../../demo/api-server";
-import { differences, snapshot } from "../../demo/snapshot";
-import { defaultStanza } from "../../demo/stanza";
+import { ApiStub, json } from "../support/api-server";
+import { defaultStanza } from "../support/default-stanza";
 import { missing, suite } from "../support/requirements";
+import { differences, snapshot } from "../support/snapshot";
 import { unpackImage } from "./archive";
 import { Containerd } from "./containerd";
 
@@ -67,7 +67,7 @@ suite("the image for arm64, run by qemu", foreign, () => {
 suite("the image in containerd", lacks, () => {
   let directory: string;
   let containerd: Containerd;
-  let api: ApiServer;
+  let api: ApiStub;
   let reference: string;
 
   beforeAll(async () => {
@@ -76,7 +76,7 @@ suite("the image in containerd", lacks, () => {
     reference = `${IMAGE_NAME}:${version}`;
     containerd = new Containerd(join(directory, "containerd"));
     await containerd.start();
-    api = await ApiServer.start(new Map(), "a-token");
+    api = await ApiStub.start(json(404, {}));
   }, 60_000);
 
   afterAll(async () => {
@@ -129,7 +129,7 @@ suite("the image in containerd", lacks, () => {
     for (const path of [netDir, binDir, account]) await mkdir(path, { recursive: true });
     await writeFile(join(netDir, "10-cluster.conflist"), PRIMARY);
     for (const name of ["bridge", "portmap"]) await writeFile(join(binDir, name), "another plugin", { mode: 0o755 });
-    await writeFile(join(account, "token"), api.token);
+    await writeFile(join(account, "token"), "a-token");
     await writeFile(join(account, "ca.crt"), api.ca);
     await writeFile(join(account, "namespace"), "linkerd-cni");
     const before = await snapshot(node);

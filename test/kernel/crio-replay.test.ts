@@ -7,8 +7,8 @@
  */
 import { writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { type Attachment, ChainError, CniRunner, type NetworkList } from "../../demo/cni-runner";
 import { type Answer, ApiStub, json } from "../support/api-server";
+import { type Attachment, ChainError, CniRunner, type NetworkList } from "../support/cni-runner";
 import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
 import { missing as lacks, suite } from "../support/requirements";

@@ -9,8 +9,6 @@ import type { Report } from "../../demo/report";
 import { missing, suite, which } from "../support/requirements";
 
 const run = promisify(execFile);
-/** Directory of Debian's containernetworking-plugins. */
-const REFERENCE_PLUGINS = "/usr/lib/cni";
 const MINUTE = 60_000;
 
 interface Where {
@@ -23,12 +21,9 @@ interface Where {
 }
 
 /** The command of `npm start`, without its installation step. */
-async function demo(
-  { directory, as = [], node = process.execPath, environment = {} }: Where,
-  ...options: string[]
-): Promise<Report> {
+async function demo({ directory, as = [], node = process.execPath, environment = {} }: Where): Promise<Report> {
   const tsx = join(directory, "node_modules", "tsx", "dist", "cli.mjs");
-  const command = [...as, node, tsx, join(directory, "demo", "main.ts"), "--output", "json", ...options];
+  const command = [...as, node, tsx, join(directory, "demo", "main.ts"), "--output", "json"];
   const where = { cwd: directory, env: { ...process.env, ...environment } };
   // A report of what went wrong is a failure too; it says more than the exit code.
   const { stdout } = await run(command[0] as string, command.slice(1), where).catch((error) => error);
@@ -109,16 +104,6 @@ suite("npm start as root", missing({ root: true, programs: ["unshare", "nsenter"
   );
 });
 
-const reference = existsSync(join(REFERENCE_PLUGINS, "bridge")) ? undefined : "containernetworking-plugins";
-
-suite("the reference plugins' chain", missing({ root: true }) ?? reference, () => {
-  test(
-    "bridge and host-local before ours give a pod whose traffic is redirected",
-    async () => expectWholeWay(await demo({ directory: root }, "--plugins", REFERENCE_PLUGINS), families),
-    MINUTE,
-  );
-});
-
 suite(
   "npm start as an ordinary user",
   missing({ root: true, programs: ["setpriv", "chown", "unshare", "mount"] }),
@@ -144,6 +129,7 @@ suite(
             "plugin",
             "process",
             "system",
+            "test/support",
             "package.json",
             "tsconfig.json",
           ];

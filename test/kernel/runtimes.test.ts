@@ -5,9 +5,8 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { outputs, root } from "../../build/paths";
-import { differences, snapshot } from "../../demo/snapshot";
-import { defaultStanza } from "../../demo/stanza";
 import { until } from "../support/controllers";
+import { defaultStanza } from "../support/default-stanza";
 import { buildPrograms } from "../support/program";
 import { suite } from "../support/requirements";
 import { isFull, rounds } from "../support/rounds";
@@ -22,6 +21,7 @@ import {
   type Sandbox,
   WITNESS,
 } from "../support/runtime-node";
+import { differences, snapshot } from "../support/snapshot";
 
 jest.setTimeout(600_000);
 

@@ -14,11 +14,11 @@ import { chartArtifact } from "../../build/release/artifacts";
 import type { Row } from "../../build/release/release";
 import { synthesized, writeFolder } from "../../charts/synth";
 import { version } from "../../constructs";
-import { differences, snapshot } from "../../demo/snapshot";
 import { NpmRegistry } from "../support/npm-registry";
 import { OciRegistry, releaseCommand, SigningKey } from "../support/oci-registry";
 import { freePort } from "../support/ports";
 import { missing, suite } from "../support/requirements";
+import { differences, snapshot } from "../support/snapshot";
 
 jest.setTimeout(240_000);
 

@@ -8,7 +8,6 @@ import { copyFile, mkdir, readdir, readFile, rm, symlink, writeFile } from "node
 import { basename, dirname, join } from "node:path";
 import { outputs } from "../../build/paths";
 import { CALL_LOG, InstallerVariable, NodePath, NriVariable, PodVariable } from "../../cni/contract";
-import { defaultStanza } from "../../demo/stanza";
 import { programs } from "../cluster/binaries";
 import { makeCgroups, removeCgroups } from "../cluster/cgroups";
 import { ContainerRuntime } from "../cluster/cri";
@@ -19,6 +18,7 @@ import { paths } from "../cluster/paths";
 import { TestNode } from "../kernel/installer-node";
 import { ApiProcess } from "./api-process";
 import { until } from "./controllers";
+import { defaultStanza } from "./default-stanza";
 import { missing, which } from "./requirements";
 
 /** Paths of a runtime on a test's node. */

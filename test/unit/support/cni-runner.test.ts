@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Attachment, ChainError, CniRunner, loadNetwork } from "./cni-runner";
+import { type Attachment, ChainError, CniRunner, loadNetwork } from "../../support/cni-runner";
 
 const attachment: Attachment = {
   containerId: "c1",

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { snapshot } from "./snapshot";
+import { snapshot } from "../../support/snapshot";
 
 describe("snapshot", () => {
   let directory: string;
