@@ -19,7 +19,7 @@ module.exports = {
   reporters: ["default", "<rootDir>/test/support/skipped.js"],
   projects: [
     suite("unit", [
-      "<rootDir>/{cni,system,process,kubernetes,host,netlink,plugin,nri,installer,controllers,features,helm,constructs,charts,cli,build,demo}/**/*.test.ts",
+      "<rootDir>/{cni,system,process,kubernetes,host,netlink,plugin,nri,installer,controllers,helm,constructs,charts,cli,build,demo}/**/*.test.ts",
       "<rootDir>/test/unit/**/*.test.ts",
     ]),
     suite("kernel", ["<rootDir>/test/kernel/**/*.test.ts"]),

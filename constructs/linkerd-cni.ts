@@ -11,7 +11,6 @@ import {
   NRI_NAME,
   PLUGIN_ACCOUNT,
 } from "../cni/contract";
-import { NodeTaint } from "../features/taint/chart";
 import {
   and,
   define,
@@ -36,7 +35,6 @@ import {
 } from "../helm/index";
 import { MUTATING_POLICY_VERSIONS } from "./admission";
 import { appArmorOf } from "./app-armor";
-import type { Feature, FeatureProps } from "./feature";
 import { MESHED, TEST_HOOK, testPodSpec } from "./helm-test";
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { alertGroups } from "./monitoring/alerts";
@@ -60,6 +58,7 @@ import type { Values, ValuesProps } from "./props";
 import { proxyUidPolicy } from "./proxy-uid";
 import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
+import { NodeTaint } from "./taint";
 import { FORMER_VALUES, values } from "./values";
 import { version } from "./version";
 
@@ -124,7 +123,6 @@ export class LinkerdCni extends Installation<Values> {
   readonly nodeTaint: NodeTaint;
   /** Objects for Prometheus and Grafana, each with its own `enabled`. */
   readonly monitoring: Monitoring;
-  private readonly features: Feature[] = [];
   private readonly extras: Extra[] = [];
   private readonly addedContainers: Templated<k8s.Container>[] = [];
   private readonly addedVolumes: Templated<k8s.Volume>[] = [];
@@ -138,7 +136,7 @@ export class LinkerdCni extends Installation<Values> {
     this.createProxyUidPolicy();
     this.resourceQuota = this.createResourceQuota();
     this.networkPolicy = this.createNetworkPolicy();
-    this.nodeTaint = this.addFeature("node-taint", NodeTaint);
+    this.nodeTaint = this.createNodeTaint();
     this.monitoring = this.createMonitoring();
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
@@ -149,14 +147,10 @@ export class LinkerdCni extends Installation<Values> {
     this.createExtraObjects();
   }
 
-  private addFeature<F extends Feature>(
-    id: string,
-    Kind: new (scope: Construct, id: string, props: FeatureProps) => F,
-  ) {
+  private createNodeTaint(): NodeTaint {
     const { values, namespace } = this;
-    const feature = new Kind(this, id, { values, name: NAME, namespace, clusterMetadata: this.clusterMetadata() });
-    this.features.push(feature);
-    return feature;
+    const clusterMetadata = this.clusterMetadata();
+    return new NodeTaint(this, "node-taint", { ...values.nodeTaint, name: NAME, namespace, clusterMetadata });
   }
 
   /** Adds keys to the plugin's configuration, for instance for your own plugin. */
@@ -445,7 +439,7 @@ export class LinkerdCni extends Installation<Values> {
 
   /** Permissions of the plugin, the installer and the repair controller in the cluster. */
   protected clusterRoleRules(): Parts<k8s.PolicyRule> {
-    return [...roleRules(this.values, NAME, this.features), ...this.addedRules];
+    return [...roleRules(this.values, NAME, this.nodeTaint), ...this.addedRules];
   }
 
   protected createClusterRoleBinding(): ApiObject {
@@ -471,7 +465,7 @@ export class LinkerdCni extends Installation<Values> {
 
   /** The pods on every node. */
   protected podSpec(): PodParts {
-    const spec = podSpec(this.values, NAME, this.directories(), this.podSecurity(), this.features);
+    const spec = podSpec(this.values, NAME, this.directories(), this.podSecurity(), this.nodeTaint);
     return {
       ...spec,
       containers: [...spec.containers, ...this.addedContainers],
@@ -497,7 +491,7 @@ export class LinkerdCni extends Installation<Values> {
 
   /** The pods of the NRI plugin on every node. */
   protected nriPodSpec(): PodParts {
-    return nriPodSpec(this.values, this.podSecurity(), this.features);
+    return nriPodSpec(this.values, this.podSecurity(), this.nodeTaint);
   }
 
   /** The spec of the NRI plugin's DaemonSet: its pods and update strategy. */

@@ -29,11 +29,11 @@ import {
 } from "../helm/index";
 import { matchConstraints } from "./admission";
 import { extraEnvOf, imageOf, programCommand, resourcesOf } from "./container";
-import type { Feature } from "./feature";
 import { ingressOnly, tcp } from "./network-policy";
 import { pluginRules } from "./plugin-token";
 import { configured, logLevelOf, type PodParts, placementOf, seLinuxOptionsOf } from "./pod";
 import type { Values } from "./props";
+import type { NodeTaint } from "./taint";
 
 /** The labels that select the NRI plugin's pods. */
 export const NRI_SELECTOR = { [Label.app]: NRI_NAME };
@@ -116,7 +116,7 @@ function container(values: Refs<Values>): Part<k8s.Container> {
 export function nriPodSpec(
   values: Refs<Values>,
   securityContext: Templated<k8s.PodSecurityContext>,
-  features: readonly Feature[],
+  taint: NodeTaint,
 ): PodParts {
   const { nri, pluginLog, runDir } = values;
   // The directory does not exist if NRI is disabled in the runtime; the plugin then reports it.
@@ -124,7 +124,7 @@ export function nriPodSpec(
   return {
     serviceAccountName: NRI_NAME,
     automountServiceAccountToken: nriAsksApi(values),
-    ...placementOf(values, features),
+    ...placementOf(values, taint),
     securityContext,
     containers: [container(values)],
     volumes: [

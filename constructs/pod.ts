@@ -37,9 +37,9 @@ import {
   when,
 } from "../helm/index";
 import { extraEnvOf, fromField, imageOf, programCommand, resourcesOf } from "./container";
-import type { Feature, Tolerations } from "./feature";
 import { PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import type { Values } from "./props";
+import type { NodeTaint } from "./taint";
 
 type Container = Part<k8s.Container>;
 type Mounts = readonly (Templated<k8s.VolumeMount> | undefined)[];
@@ -118,7 +118,7 @@ export function logLevelOf({ logLevel }: Refs<Values>): Input<string> {
   return when(eq<string>(logLevel, "warning"), "warn", most) as Input<string>;
 }
 
-function installerEnv(values: Refs<Values>, features: readonly Feature[]): Env {
+function installerEnv(values: Refs<Values>, taint: NodeTaint): Env {
   return [
     configured(InstallerVariable.netDir, ConfigMapKey.netDir),
     configured(InstallerVariable.binDir, ConfigMapKey.binDir),
@@ -154,7 +154,7 @@ function installerEnv(values: Refs<Values>, features: readonly Feature[]): Env {
     }),
     when(values.podEvents, { name: InstallerVariable.podEvents, value: "true" }),
     when(values.nri.enabled, { name: InstallerVariable.nriEvents, value: "true" }),
-    ...features.flatMap(({ env }) => env),
+    ...taint.env,
     fromField(PodVariable.nodeName, "spec.nodeName"),
     fromField(PodVariable.podName, "metadata.name"),
     fromField(PodVariable.podNamespace, "metadata.namespace"),
@@ -180,14 +180,14 @@ export function seLinuxOptionsOf({
 }
 
 /** The container that installs the plugin on the node. */
-function installer(values: Refs<Values>, directories: Directories, features: readonly Feature[]): Container {
+function installer(values: Refs<Values>, directories: Directories, taint: NodeTaint): Container {
   const port = values.healthPort;
   const probed = isServed(port);
   return {
     name: ContainerName.installer,
     ...imageOf(values),
     command: programCommand("install"),
-    env: installerEnv(values, features),
+    env: installerEnv(values, taint),
     ports: when(probed, [{ name: "health", containerPort: port, protocol: "TCP" }]),
     livenessProbe: when(probed, {
       httpGet: { path: AdminPath.live, port },
@@ -332,13 +332,10 @@ export const nodesOf = ({ nodeSelector, nodeAffinity, affinity }: Refs<Values>) 
   }) as Templated<Pick<k8s.PodSpec, "nodeSelector" | "affinity">>;
 
 /** Scheduling and identity of pods, the same for the installer and the NRI plugin. */
-export const placementOf = (values: Refs<Values>, features: readonly Feature[]): Partial<Templated<k8s.PodSpec>> => ({
+export const placementOf = (values: Refs<Values>, taint: NodeTaint): Partial<Templated<k8s.PodSpec>> => ({
   terminationGracePeriodSeconds: values.terminationGracePeriodSeconds,
   ...nodesOf(values),
-  tolerations: features.reduce<Tolerations>(
-    (given, feature) => feature.tolerations(given),
-    present(values.tolerations),
-  ) as Templated<k8s.PodSpec["tolerations"]>,
+  tolerations: taint.tolerations(present(values.tolerations)) as Templated<k8s.PodSpec["tolerations"]>,
   priorityClassName: present(values.priorityClassName),
 });
 
@@ -354,18 +351,18 @@ export function podSpec(
   name: string,
   directories: Directories,
   securityContext: Templated<k8s.PodSecurityContext>,
-  features: readonly Feature[],
+  taint: NodeTaint,
 ): PodParts {
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
     // The API server drops a false value: if it were set, every apply would see a difference.
     hostNetwork: when(values.hostNetwork, true),
-    ...placementOf(values, features),
+    ...placementOf(values, taint),
     securityContext,
     initContainers: present(values.extraInitContainers),
     containers: [
-      installer(values, directories, features),
+      installer(values, directories, taint),
       when(values.repairController.enabled, repairController(values)),
     ],
     volumes: volumes(values, directories),

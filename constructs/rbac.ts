@@ -1,15 +1,11 @@
 import type { k8s } from "cdk8s-plus-27";
 import { type Input, not, or, type Parts, type Refs, when } from "../helm/index";
-import type { Feature } from "./feature";
 import { pluginRules } from "./plugin-token";
 import type { Values } from "./props";
+import type { NodeTaint } from "./taint";
 
 /** Permissions of the plugin, the installer and the repair controller in the cluster. */
-export function roleRules(
-  values: Refs<Values>,
-  daemonSet: string,
-  features: readonly Feature[],
-): Parts<k8s.PolicyRule> {
+export function roleRules(values: Refs<Values>, daemonSet: string, taint: NodeTaint): Parts<k8s.PolicyRule> {
   const { enabled: repair } = values.repairController;
   const { minimal } = values.rbac;
   const linkerds = { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"] };
@@ -21,7 +17,7 @@ export function roleRules(
     when(minimal, { apiGroups: [""], resources: ["nodes"], verbs: ["get"] }),
     // A stopping installer asks whether its own DaemonSet is gone.
     { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [daemonSet], verbs: ["get"] },
-    ...features.flatMap(({ rules }) => rules),
+    ...taint.rules,
     when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
     // Whether Linkerd's injector answers.
     when(repair, {

@@ -2,11 +2,11 @@ import { z } from "zod";
 import { Annotation, CHAININGS, NodePath, REPAIR_PORT, STOP_POLICIES } from "../cni/contract";
 import { MAX_PORT } from "../cni/ports";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
-import { nodeTaint } from "../features/taint/values";
 import { flag, integer, numberOrText } from "../helm/loose-types";
 import { monitoring } from "./monitoring/values";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
 import { pluginToken } from "./plugin-token";
+import { nodeTaint } from "./taint";
 import {
   extraEnv,
   extraObjects,

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { AdminPath, ApiReach, CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
-import { StartupTaint } from "../features/taint/installer";
 import { readApiServer } from "../kubernetes/in-cluster";
 import { systemClock } from "../process/clock";
 import { type Answer, type HttpServer, health, metrics, serve } from "../process/http-server";
@@ -31,6 +30,7 @@ import { Mounts } from "./state/mounts";
 import { foldersWithDropin } from "./state/observe";
 import { type Paths, pathsOf } from "./state/paths";
 import { pluginFile } from "./state/plugin-file";
+import { StartupTaint } from "./taint";
 import { createInstruments } from "./telemetry/instruments";
 import { follow, parse, Tail } from "./telemetry/plugin-log";
 

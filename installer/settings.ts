@@ -14,12 +14,12 @@ import {
 } from "../cni/contract";
 import { MAX_PORT } from "../cni/ports";
 import { LOG_LEVELS, type LogLevel } from "../cni/stanza";
-import { type NodeTaint, readNodeTaint } from "../features/taint/installer";
 import { type InCluster, readInCluster } from "../kubernetes/in-cluster";
 import { LOG_FORMATS, type LogFormat } from "../process/log";
 import { type Environment, SettingsReader } from "../process/settings";
 import { dirname, join } from "../system/path";
 import type { PluginAccount } from "./api/credentials";
+import { type NodeTaint, readNodeTaint } from "./taint";
 
 /** A directory of the node: its path on the node, and its mount path here. */
 export interface NodeDirectory {

@@ -1,13 +1,13 @@
-import { InstallerVariable, PodVariable } from "../../cni/contract";
-import { reasonOf } from "../../cni/errors";
-import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
-import { KubernetesClient } from "../../kubernetes/client";
-import { resources } from "../../kubernetes/resources";
-import type { Transport } from "../../kubernetes/transport";
-import type { Taint } from "../../kubernetes/types";
-import type { Clock } from "../../process/clock";
-import type { Log } from "../../process/log";
-import type { SettingsReader } from "../../process/settings";
+import { InstallerVariable, PodVariable } from "../cni/contract";
+import { reasonOf } from "../cni/errors";
+import { Backoff, type BackoffPolicy } from "../kubernetes/backoff";
+import { KubernetesClient } from "../kubernetes/client";
+import { resources } from "../kubernetes/resources";
+import type { Transport } from "../kubernetes/transport";
+import type { Taint } from "../kubernetes/types";
+import type { Clock } from "../process/clock";
+import type { Log } from "../process/log";
+import type { SettingsReader } from "../process/settings";
 
 /** One operation of a JSON patch (RFC 6902). */
 export type Operation =

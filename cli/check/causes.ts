@@ -1,4 +1,4 @@
-import { LinkerdContainer, SETTING_PREFIX } from "../../cni/contract";
+import { LinkerdContainer, NRI_NAME, SETTING_PREFIX } from "../../cni/contract";
 import { docs, runbook } from "../links";
 import type { Trouble } from "./finding";
 import {
@@ -7,6 +7,7 @@ import {
   conditionOf,
   type DaemonSet,
   directoryOf,
+  type Event,
   isReady,
   mainContainer,
   type NodeObject,
@@ -81,10 +82,15 @@ const REFUSALS: readonly Known[] = [
   },
 ];
 
-/** Why the DaemonSet cannot create a pod, by the last such Event. */
+/** The Events about pods of a DaemonSet that could not be created. */
+export const refusalsOf = ({ metadata }: DaemonSet, { refusals, nriRefusals }: Snapshot): readonly Event[] =>
+  known(metadata.name === NRI_NAME ? nriRefusals : refusals) ?? [];
+
+/** Why a DaemonSet cannot create a pod, by the last such Event. */
 export function refusalOf(daemonSet: DaemonSet, snapshot: Snapshot): Trouble | undefined {
-  const events = known(snapshot.refusals) ?? [];
-  const last = [...events].sort((a, b) => (a.lastTimestamp ?? "").localeCompare(b.lastTimestamp ?? "")).at(-1);
+  const last = [...refusalsOf(daemonSet, snapshot)]
+    .sort((a, b) => (a.lastTimestamp ?? "").localeCompare(b.lastTimestamp ?? ""))
+    .at(-1);
   if (last?.message === undefined) return undefined;
   const remedy = `see: kubectl describe daemonset -n ${snapshot.namespace} ${daemonSet.metadata.name}`;
   return (

@@ -1,6 +1,5 @@
 import { InstallerVariable } from "../../cni/contract";
 import type { LinkerdCniProps } from "../../constructs";
-import { CHECKED_FEATURES } from "../../features/checks";
 import { installed } from "../resources";
 import { type DaemonSet, type Grant, installerOf, repairOf } from "./objects";
 
@@ -10,7 +9,7 @@ const KINDS = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterR
 function valuesOf(daemonSet: DaemonSet, nri: DaemonSet | undefined): LinkerdCniProps {
   const env = installerOf(daemonSet);
   return {
-    ...Object.assign({}, ...CHECKED_FEATURES.map(({ values }) => values(env))),
+    nodeTaint: { enabled: env.has(InstallerVariable.nodeTaint) },
     // More may be granted, but is not needed.
     rbac: { minimal: true },
     repairController: { enabled: repairOf(daemonSet) !== undefined },

@@ -1,13 +1,12 @@
 import { ApiReach } from "../../cni/contract";
-import { CHECKED_FEATURES } from "../../features/checks";
 import { isSelected, whyNotPlaced } from "../../kubernetes/placement";
 import { docs, runbook } from "../links";
 import { ifUnreadable } from "./access";
-import { causeOf, notReady, refusalOf, type Situation, unknownCause, warningOf } from "./causes";
-import type { Nodes } from "./feature";
+import { causeOf, notReady, refusalOf, refusalsOf, type Situation, unknownCause, warningOf } from "./causes";
 import { Category, type Finding, type Trouble } from "./finding";
 import { type CheckedPod, conditionOf, type DaemonSet, isReady, NAME, type NodeObject, nodeOf } from "./objects";
 import { known, type Snapshot } from "./snapshot";
+import { taintFindings } from "./taint";
 
 const category = new Category("linkerd-cni-nodes");
 const NODES = docs("cli.md#nodes");
@@ -18,31 +17,28 @@ const CHAINED: Readonly<Record<string, string>> = {
   auxiliary: "pods are chained by the auxiliary chain of Multus",
 };
 
-/** The DaemonSet and the state of the nodes. */
-class Rollout implements Nodes {
+/** A DaemonSet of the chart, and the state of its pods and nodes. */
+export class Rollout {
+  readonly name: string;
+  /** Its pods. */
   readonly own: readonly CheckedPod[];
   readonly nodes: readonly NodeObject[];
+  /** Names of the nodes with a ready pod. */
   readonly ready: ReadonlySet<string>;
   private readonly desired: number;
 
   constructor(
     readonly daemonSet: DaemonSet,
     readonly snapshot: Snapshot,
+    private readonly link = runbook("LinkerdCNINotReady"),
   ) {
+    this.name = daemonSet.metadata.name ?? "";
     this.own = (known(snapshot.pods) ?? []).filter(({ metadata }) =>
       (metadata.ownerReferences ?? []).some(({ uid }) => uid === daemonSet.metadata.uid),
     );
     this.nodes = known(snapshot.nodes) ?? [];
     this.ready = new Set(this.own.filter(isReady).map(nodeOf));
     this.desired = daemonSet.status?.desiredNumberScheduled ?? 0;
-  }
-
-  get namespace(): string {
-    return this.snapshot.namespace;
-  }
-
-  get pending(): readonly CheckedPod[] {
-    return known(this.snapshot.pending) ?? [];
   }
 
   private get template() {
@@ -64,11 +60,11 @@ class Rollout implements Nodes {
   }
 
   /** A DaemonSet's numbers in words, or undefined if they are as expected. */
-  private unfinished(): Trouble | undefined {
+  unfinished(): Trouble | undefined {
+    const { link } = this;
     const { spec, status = {} } = this.daemonSet;
     const { updatedNumberScheduled: updated = 0, numberReady = 0 } = status;
-    const link = runbook("LinkerdCNINotReady");
-    const wait = `wait (--wait 120), then see: kubectl rollout status -n ${this.snapshot.namespace} daemonset/${NAME}`;
+    const wait = `wait (--wait 120), then see: kubectl rollout status -n ${this.snapshot.namespace} daemonset/${this.name}`;
     if (!this.isActedOn) return { problem: "its controller has not processed the last change", remedy: wait, link };
     if (updated < this.desired) {
       const problem = `${this.desired - updated} of ${this.desired} pods are of an older version`;
@@ -96,19 +92,19 @@ class Rollout implements Nodes {
   }
 
   /** Why pods of the DaemonSet cannot be created; an Event older than a pod is out of date. */
-  private refused(): Finding | undefined {
+  refusal(): Trouble | undefined {
     const { updatedNumberScheduled: updated = 0 } = this.daemonSet.status ?? {};
     const lacksPods = "value" in this.snapshot.pods && this.own.length < this.desired;
     if (updated >= this.desired && !lacksPods) return undefined;
-    const events = known(this.snapshot.refusals) ?? [];
     const newest =
       this.own
         .map(({ metadata }) => metadata.creationTimestamp ?? "")
         .sort()
         .at(-1) ?? "";
-    const isLate = events.some(({ lastTimestamp }) => (lastTimestamp ?? "") >= newest);
-    const trouble = isLate ? refusalOf(this.daemonSet, this.snapshot) : undefined;
-    return trouble && category.bad(`DaemonSet ${NAME} can make its pods`, trouble);
+    const isLate = refusalsOf(this.daemonSet, this.snapshot).some(
+      ({ lastTimestamp }) => (lastTimestamp ?? "") >= newest,
+    );
+    return isLate ? refusalOf(this.daemonSet, this.snapshot) : undefined;
   }
 
   /** The older pod that a pod of the rollout replaces, if it is ready. */
@@ -128,7 +124,7 @@ class Rollout implements Nodes {
     const isUnscheduled = conditionOf(pod, "PodScheduled")?.status === "False";
     const way = isUnscheduled
       ? `make room for a second pod on node ${nodeOf(pod)}, or let the new pod have the old one's place: kubectl delete pod -n ${namespace} ${old}`
-      : `${remedy}; or go back: kubectl rollout undo -n ${namespace} daemonset/${NAME}`;
+      : `${remedy}; or go back: kubectl rollout undo -n ${namespace} daemonset/${this.name}`;
     return {
       problem:
         left > 0
@@ -143,7 +139,7 @@ class Rollout implements Nodes {
    * Nodes whose pod is not ready. Beside a ready pod it is reported only with a known cause, since it may only need
    * time.
    */
-  private unready(): readonly Finding[] {
+  unready(): readonly (readonly [node: string, Trouble])[] {
     return this.own
       .filter((pod) => !isReady(pod))
       .flatMap((pod) => {
@@ -151,10 +147,7 @@ class Rollout implements Nodes {
         const cause = causeOf(this.of(pod));
         if (cause === undefined && this.ready.has(node)) return [];
         const { problem, ...rest } = this.held(pod, cause ?? unknownCause(this.of(pod)));
-        const what = this.ready.has(node)
-          ? `node ${node} has a ready pod of this version`
-          : `node ${node} has a ready pod`;
-        return [category.bad(what, { problem: `pod ${pod.metadata.name} is not ready: ${problem}`, ...rest })];
+        return [[node, { problem: `pod ${pod.metadata.name} is not ready: ${problem}`, ...rest }] as const];
       });
   }
 
@@ -241,9 +234,12 @@ class Rollout implements Nodes {
     const what = `DaemonSet ${NAME} is rolled out`;
     const done =
       unfinished === undefined ? [category.good(what, `${desired} desired, ${ready} ready, ${updated} updated`)] : [];
-    const refused = this.refused();
+    const refusal = this.refusal();
+    const refused = refusal && category.bad(`DaemonSet ${NAME} can make its pods`, refusal);
     const bare = "value" in this.snapshot.pods ? this.bare() : [];
-    const unready = this.unready();
+    const unready = this.unready().map(([node, trouble]) =>
+      category.bad(`node ${node} has a ready pod${this.ready.has(node) ? " of this version" : ""}`, trouble),
+    );
     const repeats = refused !== undefined && bare.some(({ problem = "" }) => problem.endsWith(refused.problem ?? ""));
     const told = new Set(this.own.filter((pod) => !isReady(pod) && causeOf(this.of(pod)) !== undefined).map(nodeOf));
     const found = [
@@ -251,7 +247,7 @@ class Rollout implements Nodes {
       ...unready,
       ...bare,
       ...this.broken(told),
-      ...CHECKED_FEATURES.flatMap((feature) => feature.onNodes(this, category)),
+      ...taintFindings(this, category),
       ...this.warned(),
     ];
     const isExplained = found.some(({ result }) => result === "error");

@@ -53,7 +53,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
   [
     "a roll-out of the NRI plugin",
     withNri([nriPod("one"), nriPod("two"), nriPod("two", unconnected)], { status: { observedGeneration: 0 } }),
-    ["warning: its DaemonSet's controller has not processed the last change"],
+    ["warning: its controller has not processed the last change"],
   ],
   [
     "pods of the NRI plugin that are refused",

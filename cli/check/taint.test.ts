@@ -1,7 +1,7 @@
-import { cluster, node, onTwo, rolledOut, said, unready, waitingFor } from "../../cli/check/cluster.testing";
-import { inspect } from "../../cli/check/inspect";
-import type { Snapshot } from "../../cli/check/snapshot";
-import { leadsSomewhere } from "../../cli/links.testing";
+import { leadsSomewhere } from "../links.testing";
+import { cluster, node, onTwo, rolledOut, said, unready, waitingFor } from "./cluster.testing";
+import { inspect } from "./inspect";
+import type { Snapshot } from "./snapshot";
 
 const TAINTED = { spec: { taints: [{ key: "linkerd.io/cni-not-ready", effect: "NoSchedule" }] } };
 

@@ -1,18 +1,20 @@
-import type { CheckedFeature, Nodes } from "../../cli/check/feature";
-import type { Category, Finding } from "../../cli/check/finding";
-import { installerOf, NAME, nodeOf } from "../../cli/check/objects";
-import { docs } from "../../cli/links";
 import { InstallerVariable, STARTUP_TAINT } from "../../cni/contract";
+import { docs } from "../links";
+import type { Category, Finding } from "./finding";
+import type { Rollout } from "./nodes";
+import { installerOf, NAME, nodeOf } from "./objects";
+import { known } from "./snapshot";
 
 /** Whether the scheduler gives this taint, or unnamed taints, as the reason. */
 const waitsForTaint = (message: string, key: string) =>
   message.includes(key) || (message.includes("untolerated taint") && !message.includes("{"));
 
 /** Nodes that keep the startup taint although their pod is ready, or because nothing removes it. */
-function tainted({ daemonSet, namespace, nodes, own, pending, ready }: Nodes, category: Category): readonly Finding[] {
+export function taintFindings(rollout: Rollout, category: Category): readonly Finding[] {
+  const { daemonSet, nodes, own, ready, snapshot } = rollout;
   const configured = installerOf(daemonSet).get(InstallerVariable.nodeTaint);
   const key = configured ?? STARTUP_TAINT;
-  const waiting = pending.filter(({ status }) =>
+  const waiting = (known(snapshot.pending) ?? []).filter(({ status }) =>
     (status?.conditions ?? []).some(
       ({ type, status, message = "" }) => type === "PodScheduled" && status === "False" && waitsForTaint(message, key),
     ),
@@ -31,7 +33,7 @@ function tainted({ daemonSet, namespace, nodes, own, pending, ready }: Nodes, ca
           : isOccupied
             ? [
                 "its ready pod has not removed it",
-                `see: kubectl logs -n ${namespace} -l k8s-app=${NAME} -c install-cni | grep taint; or: ${take}`,
+                `see: kubectl logs -n ${snapshot.namespace} -l k8s-app=${NAME} -c install-cni | grep taint; or: ${take}`,
               ]
             : ["it has no pod that removes it", `widen the chart's tolerations or nodeAffinity, or: ${take}`];
       const trouble = {
@@ -43,8 +45,3 @@ function tainted({ daemonSet, namespace, nodes, own, pending, ready }: Nodes, ca
       return [waiting > 0 ? category.bad(what, trouble) : category.odd(what, trouble)];
     });
 }
-
-export const nodeTaint: CheckedFeature = {
-  values: (env) => ({ nodeTaint: { enabled: env.has(InstallerVariable.nodeTaint) } }),
-  onNodes: tainted,
-};

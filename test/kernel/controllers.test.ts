@@ -1,4 +1,4 @@
-import { StartupTaint } from "../../features/taint/installer";
+import { StartupTaint } from "../../installer/taint";
 import { httpsTransport } from "../../kubernetes/transport";
 import { RunningController, until } from "../support/controllers";
 import { ended, failing, NODE, passed } from "../support/meshed-pod";

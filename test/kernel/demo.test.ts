@@ -120,7 +120,6 @@ suite(
             "controllers",
             "demo",
             "dist/manifests",
-            "features",
             "host",
             "installer",
             "kubernetes",

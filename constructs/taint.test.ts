@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, Chart } from "cdk8s";
-import { STARTUP_TAINT } from "../../cni/contract";
-import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
-import { daemonSet, found, rules, synthesized } from "../../constructs/manifests.testing";
+import { STARTUP_TAINT } from "../cni/contract";
+import { LinkerdCni, type LinkerdCniProps } from "./index";
+import { daemonSet, found, rules, synthesized } from "./manifests.testing";
 
 test("the installer may patch nodes and removes the startup taint only with nodeTaint.enabled", () => {
   expect(rules({})).not.toContain("patch");
@@ -26,7 +26,7 @@ test("the installer always tolerates the startup taint, whatever its effect, sin
 });
 
 test("the installer removes the startup taints that the runbook names for the Cluster Autoscaler", () => {
-  const runbook = readFileSync(join(__dirname, "..", "..", "docs", "runbooks", "startup-taint.md"), "utf8");
+  const runbook = readFileSync(join(__dirname, "..", "docs", "runbooks", "startup-taint.md"), "utf8");
   const keys = runbook.match(
     /startup-taint\.cluster-autoscaler\.kubernetes\.io\/[-a-z]+|(?<=--startup-taint=)[-a-z./]+/g,
   );
