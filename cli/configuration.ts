@@ -1,19 +1,17 @@
+import type { ConfigMap } from "kubernetes-types/core/v1";
 import { ConfigMapKey } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { isObject, type JsonObject } from "../cni/json";
-import type { ObjectMeta } from "../kubernetes/types";
+import type { Sent } from "./check/objects";
 import { installed } from "./resources";
 
 /** The key of the ConfigMap that holds the plugin's configuration. */
 const KEY = ConfigMapKey.stanza;
 
-export interface ConfigMapObject {
-  readonly metadata?: ObjectMeta & { readonly managedFields?: readonly { readonly time?: string }[] };
-  readonly data?: Readonly<Record<string, string>>;
-}
+export type ConfigMapObject = Sent<ConfigMap>;
 
 /** NAMESPACE/NAME; only the name if a file does not name a namespace. */
-export const pathOf = (metadata: ObjectMeta | undefined): string =>
+export const pathOf = (metadata: ConfigMapObject["metadata"]): string =>
   [metadata?.namespace, metadata?.name].filter((part) => part !== undefined).join("/");
 
 /** The stanza in a ConfigMap. @throws if it has none */

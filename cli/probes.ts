@@ -1,15 +1,8 @@
+import type { Container } from "kubernetes-types/core/v1";
 import { LinkerdContainer } from "../cni/contract";
+import type { Sent } from "./check/objects";
 
 const PROBES = ["livenessProbe", "readinessProbe", "startupProbe"] as const;
-
-/** A container's probes by a TCP connection alone, and the ports that they may name. */
-export interface ProbedContainer
-  extends Readonly<
-    Partial<Record<(typeof PROBES)[number], { readonly tcpSocket?: { readonly port: number | string } }>>
-  > {
-  readonly name: string;
-  readonly ports?: readonly { readonly name?: string; readonly containerPort?: number }[];
-}
 
 /** A probe that the proxy answers: it accepts every connection, even if the container does not listen. */
 export interface TcpProbe {
@@ -19,7 +12,7 @@ export interface TcpProbe {
 }
 
 /** The probes of a meshed pod's own containers that only open a connection. */
-export function tcpProbes(containers: readonly ProbedContainer[] = []): readonly TcpProbe[] {
+export function tcpProbes(containers: readonly Sent<Container>[] = []): readonly TcpProbe[] {
   return containers
     .filter(({ name }) => name !== LinkerdContainer.proxy)
     .flatMap(({ name, ports = [], ...probes }) =>

@@ -41,7 +41,7 @@ export const pod = (
   status: CheckedPod["status"] = { conditions: READY },
   metadata: object = {},
 ): CheckedPod => ({
-  metadata: { name: `linkerd-cni-${on}`, ownerReferences: [{ uid }], ...metadata },
+  metadata: { name: `linkerd-cni-${on}`, ownerReferences: [{ name: "linkerd-cni", uid }], ...metadata },
   spec: { nodeName: on },
   ...(status === undefined ? {} : { status }),
 });

@@ -1,7 +1,19 @@
 /** The objects of a cluster, as far as the checks read them. */
+
+import type { MutatingWebhookConfiguration } from "kubernetes-types/admissionregistration/v1";
+import type { DaemonSet as ApiDaemonSet, Deployment as ApiDeployment } from "kubernetes-types/apps/v1";
+import type {
+  ContainerStatus as ApiContainerStatus,
+  Event as ApiEvent,
+  Container,
+  Node,
+  NodeCondition,
+  Pod,
+  PodSpec,
+} from "kubernetes-types/core/v1";
+import type { ObjectMeta } from "kubernetes-types/meta/v1";
+import type { PolicyRule, RoleRef, Subject } from "kubernetes-types/rbac/v1";
 import { CNI_NAME, Container as ContainerName, InstallerVariable, Label, NRI_NAME } from "../../cni/contract";
-import type { ObjectMeta } from "../../kubernetes/types";
-import type { ProbedContainer } from "../probes";
 
 /** The name of the chart's resources. */
 export const NAME = CNI_NAME;
@@ -18,168 +30,44 @@ export const isNri = ({ metadata }: CheckedPod): boolean => metadata.labels?.[SE
 /** The container whose log says what a pod of the chart's does. */
 export const mainContainer = (pod: CheckedPod): string => (isNri(pod) ? ContainerName.nri : INSTALLER);
 
-interface Container extends ProbedContainer {
-  readonly image?: string;
-  readonly args?: readonly string[];
-  readonly env?: readonly { readonly name: string; readonly value?: string }[];
+/** What identifies an object or an item of a list. */
+type Identity = "name" | "type" | "key" | "effect" | "status";
+
+/** An object as an API server sends it: fields that its type requires may be absent, except those that identify it. */
+export type Sent<T> = T extends readonly (infer Item)[]
+  ? readonly Sent<Item>[]
+  : string extends keyof T
+    ? Readonly<T>
+    : T extends object
+      ? { readonly [Key in keyof Omit<T, Identity>]?: Sent<T[Key]> } & {
+          readonly [Key in keyof Pick<T, Identity & keyof T>]: Sent<T[Key]>;
+        }
+      : T;
+
+/** Any object with a name. */
+export interface Named {
+  readonly metadata: Sent<ObjectMeta>;
 }
 
-/** A condition on a node's labels or fields. */
-export interface Requirement {
-  readonly key?: string;
-  readonly operator?: string;
-  readonly values?: readonly string[];
-}
+/** An object with a name. */
+export type Checked<T> = Named & Sent<Omit<T, "metadata">>;
 
-export interface Toleration {
-  readonly key?: string;
-  readonly operator?: string;
-  readonly value?: string;
-  readonly effect?: string;
-}
-
-interface Affinity {
-  readonly nodeAffinity?: {
-    readonly requiredDuringSchedulingIgnoredDuringExecution?: {
-      readonly nodeSelectorTerms?: readonly {
-        readonly matchExpressions?: readonly Requirement[];
-        readonly matchFields?: readonly Requirement[];
-      }[];
-    };
-  };
-}
-
-/** The parts of a pod's specification that the checks read. */
-export interface PodTemplate {
-  readonly automountServiceAccountToken?: boolean;
-  readonly hostNetwork?: boolean;
-  readonly containers?: readonly Container[];
-  readonly initContainers?: readonly Container[];
-  readonly volumes?: readonly {
-    readonly name: string;
-    readonly hostPath?: { readonly path: string };
-  }[];
-  readonly nodeSelector?: Readonly<Record<string, string>>;
-  readonly affinity?: Affinity;
-  readonly tolerations?: readonly Toleration[];
-}
-
-export interface DaemonSet {
-  readonly metadata: ObjectMeta & { readonly generation?: number };
-  readonly spec?: {
-    readonly updateStrategy?: { readonly type?: string };
-    readonly template?: { readonly spec?: PodTemplate };
-  };
-  readonly status?: {
-    readonly observedGeneration?: number;
-    readonly desiredNumberScheduled?: number;
-    readonly currentNumberScheduled?: number;
-    readonly updatedNumberScheduled?: number;
-    readonly numberReady?: number;
-  };
-}
-
-interface Stopped {
-  readonly reason?: string;
-  readonly message?: string;
-  readonly exitCode?: number;
-}
-
-interface State {
-  readonly running?: object;
-  readonly waiting?: Stopped;
-  readonly terminated?: Stopped;
-}
-
-export interface ContainerStatus {
-  readonly name: string;
-  readonly image?: string;
-  readonly ready?: boolean;
-  readonly started?: boolean;
-  readonly state?: State;
-  readonly lastState?: State;
-}
-
-interface Condition {
-  readonly type: string;
-  readonly status: string;
-  readonly reason?: string;
-  readonly message?: string;
-}
-
-export interface CheckedPod {
-  readonly metadata: ObjectMeta & { readonly ownerReferences?: readonly { readonly uid?: string }[] };
-  readonly spec?: PodTemplate & { readonly nodeName?: string };
-  readonly status?: {
-    readonly startTime?: string;
-    readonly conditions?: readonly Condition[];
-    readonly initContainerStatuses?: readonly ContainerStatus[];
-    readonly containerStatuses?: readonly ContainerStatus[];
-  };
-}
-
-export interface NodeObject extends Named {
-  readonly spec?: {
-    readonly providerID?: string;
-    readonly taints?: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
-  };
-  readonly status?: {
-    readonly conditions?: readonly Condition[];
-    readonly nodeInfo?: {
-      readonly architecture?: string;
-      readonly containerRuntimeVersion?: string;
-      readonly kernelVersion?: string;
-      readonly kubeletVersion?: string;
-      readonly operatingSystem?: string;
-      readonly osImage?: string;
-    };
-  };
-}
-
-export interface Event {
-  readonly message?: string;
-  readonly lastTimestamp?: string | null;
-  readonly involvedObject?: { readonly uid?: string };
-}
-
-export interface Rule {
-  readonly apiGroups?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly resourceNames?: readonly string[];
-  readonly verbs?: readonly string[];
-}
-
-interface Subject {
-  readonly kind: string;
-  readonly name: string;
-  readonly namespace?: string;
-}
+export type CheckedPod = Checked<Pod>;
+export type DaemonSet = Checked<ApiDaemonSet>;
+export type Deployment = Checked<ApiDeployment>;
+export type NodeObject = Checked<Node>;
+export type WebhookConfiguration = Checked<MutatingWebhookConfiguration>;
+export type Event = Sent<Omit<ApiEvent, "metadata">>;
+export type PodTemplate = Sent<PodSpec>;
+export type ContainerStatus = Sent<ApiContainerStatus>;
+export type Rule = Sent<PolicyRule>;
 
 /** A ServiceAccount, a role, or what binds one to the other. */
-export interface Grant {
-  readonly apiVersion?: string;
+export interface Grant extends Named {
   readonly kind: string;
-  readonly metadata: ObjectMeta;
   readonly rules?: readonly Rule[];
-  readonly roleRef?: { readonly kind: string; readonly name: string };
-  readonly subjects?: readonly Subject[];
-}
-
-export interface Named {
-  readonly metadata: ObjectMeta;
-}
-
-export interface WebhookConfiguration extends Named {
-  readonly webhooks?: readonly {
-    readonly name: string;
-    readonly failurePolicy?: string;
-    readonly clientConfig?: { readonly caBundle?: string; readonly service?: { readonly namespace?: string } };
-  }[];
-}
-
-export interface Deployment extends Named {
-  readonly spec?: { readonly replicas?: number };
-  readonly status?: { readonly readyReplicas?: number };
+  readonly roleRef?: Sent<RoleRef>;
+  readonly subjects?: readonly Sent<Subject>[];
 }
 
 const containersOf = (daemonSet: DaemonSet | undefined) => daemonSet?.spec?.template?.spec?.containers ?? [];
@@ -199,7 +87,7 @@ export const imageOf = (daemonSet: DaemonSet | undefined): string | undefined =>
   containersOf(daemonSet).find(({ name }) => name === INSTALLER)?.image;
 
 /** The container that replaces pods which started before the chain was complete, if it is switched on. */
-export const repairOf = (daemonSet: DaemonSet | undefined): Container | undefined =>
+export const repairOf = (daemonSet: DaemonSet | undefined): Sent<Container> | undefined =>
   containersOf(daemonSet).find(({ name }) => name === ContainerName.repairController);
 
 /** A directory of the node that the installer's pod mounts. */
@@ -217,7 +105,7 @@ export function isOurs(daemonSet: DaemonSet): boolean {
 
 /** A condition of a pod or a node. */
 export const conditionOf = (
-  object: { readonly status?: { readonly conditions?: readonly Condition[] } },
+  object: { readonly status?: { readonly conditions?: readonly Sent<NodeCondition>[] } },
   type: string,
 ) => object.status?.conditions?.find((each) => each.type === type);
 

@@ -40,7 +40,7 @@ function lackOf(wanted: Grant, found: Grant): string | undefined {
   }
   if (wanted.roleRef === undefined) return undefined;
   const { kind, name } = wanted.roleRef;
-  if (found.roleRef?.kind !== kind || found.roleRef.name !== name) return `does not bind ${kind} ${name}`;
+  if (found.roleRef?.kind !== kind || found.roleRef?.name !== name) return `does not bind ${kind} ${name}`;
   const bound = found.subjects ?? [];
   const unbound = (wanted.subjects ?? []).find(
     (subject) =>

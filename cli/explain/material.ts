@@ -1,34 +1,14 @@
+import type { Pod } from "kubernetes-types/core/v1";
 import { type Document, parseAllDocuments } from "yaml";
 import { CONFIG_MAP } from "../../cni/contract";
 import { isObject } from "../../cni/json";
-import type { NamespaceObject, ObjectMeta, PodObject, ServiceObject } from "../../kubernetes/types";
-import { type CheckedPod, type DaemonSet, NAME } from "../check/objects";
+import type { NamespaceObject, ObjectMeta, ServiceObject } from "../../kubernetes/types";
+import { type DaemonSet, NAME, type Sent } from "../check/objects";
 import type { ConfigMapObject } from "../configuration";
-import type { ProbedContainer } from "../probes";
 import { YAML } from "../yaml";
 
-interface SecurityContext {
-  readonly runAsUser?: number;
-  readonly runAsGroup?: number;
-}
-
-interface ExplainedContainer extends ProbedContainer {
-  readonly securityContext?: SecurityContext;
-}
-
-/** The used fields of a pod as `kubectl get` prints it. */
-export interface PodManifest extends PodObject {
-  readonly spec?: {
-    readonly hostNetwork?: boolean;
-    readonly securityContext?: SecurityContext;
-    readonly containers?: readonly ExplainedContainer[];
-    readonly initContainers?: readonly ExplainedContainer[];
-  };
-  readonly status?: CheckedPod["status"] & {
-    readonly startTime?: string;
-    readonly podIPs?: readonly { readonly ip?: string }[];
-  };
-}
+/** A pod of the cluster or of a file. */
+export type PodManifest = Sent<Pod>;
 
 /** The objects that explanations are made from. */
 export interface Material {

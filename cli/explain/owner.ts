@@ -1,60 +1,37 @@
+import type { ReplicaSet } from "kubernetes-types/apps/v1";
+import type { ReplicationController } from "kubernetes-types/core/v1";
+import type { LabelSelector } from "kubernetes-types/meta/v1";
+import type { Checked, Sent } from "../check/objects";
 import type { Kubectl } from "../kubectl";
 import type { PodManifest } from "./material";
 
-/** Kinds that own pods, by all their names in kubectl. */
-const KINDS: Readonly<Record<string, string>> = {
+/** Kinds that own pods, by their short name in kubectl. */
+const KINDS = {
   deploy: "deployments.apps",
-  deployment: "deployments.apps",
-  deployments: "deployments.apps",
   rs: "replicasets.apps",
-  replicaset: "replicasets.apps",
-  replicasets: "replicasets.apps",
   ds: "daemonsets.apps",
-  daemonset: "daemonsets.apps",
-  daemonsets: "daemonsets.apps",
   sts: "statefulsets.apps",
-  statefulset: "statefulsets.apps",
-  statefulsets: "statefulsets.apps",
   job: "jobs.batch",
-  jobs: "jobs.batch",
   cj: "cronjobs.batch",
-  cronjob: "cronjobs.batch",
-  cronjobs: "cronjobs.batch",
   rc: "replicationcontrollers",
-  replicationcontroller: "replicationcontrollers",
-  replicationcontrollers: "replicationcontrollers",
-};
+} as const;
+
+type Owner = Checked<ReplicaSet> | Checked<ReplicationController>;
 
 interface Named {
   readonly namespace?: string;
   readonly name: string;
 }
 
-interface OwnedObject {
-  readonly metadata: {
-    readonly name?: string;
-    readonly namespace?: string;
-    readonly uid?: string;
-    readonly ownerReferences?: readonly { readonly uid?: string }[];
-  };
-  readonly spec?: {
-    readonly selector?:
-      | Readonly<Record<string, string>>
-      | {
-          readonly matchLabels?: Readonly<Record<string, string>>;
-          readonly matchExpressions?: readonly {
-            readonly key: string;
-            readonly operator: string;
-            readonly values?: readonly string[];
-          }[];
-        };
-  };
+/** The kind that the first half of `deploy/web` names; undefined if it is a namespace. */
+export function ownerKind(word: string): string | undefined {
+  const name = word.toLowerCase().replace(/\.(?:apps|batch)$/, "");
+  const found = Object.entries(KINDS).find(([short, kind]) => {
+    const [plural = ""] = kind.split(".");
+    return [short, plural, plural.slice(0, -1)].includes(name);
+  });
+  return found?.[1];
 }
-
-const plain = (word: string) => word.toLowerCase().replace(/\.(?:apps|batch)$/, "");
-
-/** Whether the first half of `deploy/web` names a kind, not a namespace. */
-export const isOwner = (word: string): boolean => Object.hasOwn(KINDS, plain(word));
 
 const where = ({ namespace }: Named) =>
   namespace === undefined ? "in the context's namespace" : `in namespace ${namespace}`;
@@ -73,25 +50,26 @@ const OPERATORS: Readonly<Record<string, (key: string, values: string) => string
   DoesNotExist: (key) => `!${key}`,
 };
 
-/** A selector in kubectl's form. */
-function selectorText({ spec }: OwnedObject): string {
+/** A selector in kubectl's form; a ReplicationController's is only labels. */
+function selectorText({ spec }: Owner): string {
   const selector = spec?.selector ?? {};
   const isStructured = "matchLabels" in selector || "matchExpressions" in selector;
-  const { matchLabels = {}, matchExpressions = [] } = (isStructured ? selector : { matchLabels: selector }) as {
-    readonly matchLabels?: Readonly<Record<string, string>>;
-    readonly matchExpressions?: readonly { key: string; operator: string; values?: readonly string[] }[];
-  };
+  const { matchLabels = {}, matchExpressions = [] }: Sent<LabelSelector> = isStructured
+    ? selector
+    : { matchLabels: selector as Readonly<Record<string, string>> };
   return [
     ...Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`),
-    ...matchExpressions.map(({ key, operator, values = [] }) => OPERATORS[operator]?.(key, values.join(",")) ?? key),
+    ...matchExpressions.map(
+      ({ key, operator = "", values = [] }) => OPERATORS[operator]?.(key, values.join(",")) ?? key,
+    ),
   ].join(",");
 }
 
 /** A CronJob has no selector, but its Jobs have: they name it as their owner. */
-async function selectorsOf(kubectl: Kubectl, kind: string, object: OwnedObject): Promise<readonly string[]> {
-  if (kind !== KINDS["cronjob"]) return [selectorText(object)];
+async function selectorsOf(kubectl: Kubectl, kind: string, object: Owner): Promise<readonly string[]> {
+  if (kind !== KINDS.cj) return [selectorText(object)];
   const { namespace = "", uid } = object.metadata;
-  const jobs = await kubectl.list<OwnedObject>({ kind: KINDS["job"] ?? "", namespace });
+  const jobs = await kubectl.list<Owner>({ kind: KINDS.job, namespace });
   return jobs.filter(({ metadata }) => metadata.ownerReferences?.some((each) => each.uid === uid)).map(selectorText);
 }
 
@@ -100,8 +78,8 @@ export async function podsOf(
   kubectl: Kubectl,
   { owner, ...named }: Named & { readonly owner: string },
 ): Promise<readonly PodManifest[]> {
-  const kind = KINDS[plain(owner)] ?? owner;
-  const object = await kubectl.get<OwnedObject>({ kind, ...named });
+  const kind = ownerKind(owner) ?? owner;
+  const object = await kubectl.get<Owner>({ kind, ...named });
   if (object === undefined) throw new Error(`no ${owner} ${named.name} ${where(named)}`);
   const { namespace = "" } = object.metadata;
   const selectors = (await selectorsOf(kubectl, kind, object)).filter((selector) => selector !== "");

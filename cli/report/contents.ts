@@ -1,10 +1,10 @@
 import pc from "picocolors";
 import { stringify } from "yaml";
 import { version } from "../../constructs";
-import { type CheckedPod, imageOf, isNri, isReady, type NodeObject, nodeOf } from "../check/objects";
+import { type CheckedPod, type Event, imageOf, isNri, isReady, type NodeObject, nodeOf } from "../check/objects";
 import { reportJson, reportText } from "../check/report";
 import { known } from "../check/snapshot";
-import type { ContainerLog, Material, NamedPod, ReportedEvent } from "./gather";
+import type { ContainerLog, Material, NamedPod } from "./gather";
 import { redact, redactText } from "./redact";
 
 /** One file of a report. */
@@ -20,9 +20,9 @@ const SHOWN_ERRORS = 100;
 /** A line of the installer about a failed call of the plugin, in both log formats. */
 const PLUGIN_ERROR = /^linkerd-cni: error: plugin: |"level":"error".*"message":"plugin: /;
 
-const timeOf = ({ lastTimestamp, eventTime }: ReportedEvent): string => lastTimestamp ?? eventTime ?? "";
+const timeOf = ({ lastTimestamp, eventTime }: Event): string => lastTimestamp ?? eventTime ?? "";
 
-function eventsText(events: readonly ReportedEvent[]): string {
+function eventsText(events: readonly Event[]): string {
   const sorted = [...events].sort((a, b) => timeOf(a).localeCompare(timeOf(b)));
   const lines = sorted.map((event) => {
     const { type = "", reason = "", count = 1, message = "", involvedObject = {} } = event;
@@ -101,7 +101,7 @@ function parts(material: Material): readonly Part[] {
   const daemonSet = known(snapshot.daemonSet);
   const pods = known(snapshot.pods) ?? [];
   const nodes = known(snapshot.nodes) ?? [];
-  const images = pods.flatMap(({ status }) => status?.containerStatuses ?? []) as readonly { imageID?: string }[];
+  const images = pods.flatMap(({ status }) => status?.containerStatuses ?? []);
   const cluster = {
     cli: version,
     image: imageOf(daemonSet),

@@ -1,22 +1,17 @@
 import { apiFinding } from "../check/access";
 import type { Finding } from "../check/finding";
 import { inspect } from "../check/inspect";
-import { type CheckedPod, type ContainerStatus, LOG_LINES, pathOf, statusesOf, unreadyFirst } from "../check/objects";
+import {
+  type CheckedPod,
+  type ContainerStatus,
+  type Event,
+  LOG_LINES,
+  pathOf,
+  statusesOf,
+  unreadyFirst,
+} from "../check/objects";
 import { known, type Read, read, type Snapshot, takeSnapshot } from "../check/snapshot";
 import { type Kubectl, KubectlError } from "../kubectl";
-
-/** The reported fields of an Event. */
-export interface ReportedEvent {
-  readonly type?: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly count?: number;
-  readonly eventTime?: string | null;
-  readonly lastTimestamp?: string | null;
-  readonly reportingComponent?: string;
-  readonly source?: { readonly component?: string };
-  readonly involvedObject?: { readonly kind?: string; readonly namespace?: string; readonly name?: string };
-}
 
 /** A log of one container. */
 export interface ContainerLog {
@@ -30,7 +25,7 @@ export interface ContainerLog {
 /** A pod of another namespace that a check names. */
 export interface NamedPod {
   readonly pod: CheckedPod;
-  readonly events: readonly ReportedEvent[];
+  readonly events: readonly Event[];
 }
 
 /** A part that could not be read, and why. */
@@ -47,7 +42,7 @@ export interface Material {
   readonly versions: unknown;
   readonly snapshot: Snapshot;
   readonly logs: readonly ContainerLog[];
-  readonly events: readonly ReportedEvent[];
+  readonly events: readonly Event[];
   readonly namedPods: readonly NamedPod[];
   readonly unread: readonly Unread[];
 }
@@ -72,10 +67,8 @@ async function inTurn<T, R>(items: readonly T[], work: (item: T) => Promise<R>):
   return results;
 }
 
-type Restarted = ContainerStatus & { readonly restartCount?: number };
-
 /** Whether the previous run has a log. */
-const hasPrevious = ({ restartCount = 0, lastState }: Restarted): boolean =>
+const hasPrevious = ({ restartCount = 0, lastState }: ContainerStatus): boolean =>
   restartCount > 0 || lastState?.terminated !== undefined;
 
 /** Whether a container has run and so has a log. */
@@ -152,10 +145,10 @@ class Gatherer {
     return logs.filter((log) => log !== undefined);
   }
 
-  async events(): Promise<readonly ReportedEvent[]> {
+  async events(): Promise<readonly Event[]> {
     const { namespace } = this.extent;
     const what = `Events of namespace ${namespace}`;
-    return (await this.read(what, this.kubectl.list<ReportedEvent>({ kind: "events", namespace }))) ?? [];
+    return (await this.read(what, this.kubectl.list<Event>({ kind: "events", namespace }))) ?? [];
   }
 
   /** Pods of other namespaces that the findings name, with their Events. */
@@ -166,7 +159,7 @@ class Gatherer {
     return inTurn(named, async (pod) => {
       const { namespace = "", name = "" } = pod.metadata;
       const fieldSelector = `involvedObject.kind=Pod,involvedObject.name=${name}`;
-      const asked = this.kubectl.list<ReportedEvent>({ kind: "events", namespace, fieldSelector });
+      const asked = this.kubectl.list<Event>({ kind: "events", namespace, fieldSelector });
       return { pod, events: (await this.read(`Events of pod ${namespace}/${name}`, asked)) ?? [] };
     });
   }

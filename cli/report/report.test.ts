@@ -17,7 +17,6 @@ import type { Read, Snapshot } from "../check/snapshot";
 import type { Ended } from "../io";
 import { type CliRun, runIn, type World } from "../io.testing";
 import { unpacked } from "./archive.testing";
-import type { ReportedEvent } from "./gather";
 import { seeded, word } from "./secrets.testing";
 
 const FORBIDDEN = "Error from server (Forbidden): it is forbidden";
@@ -25,7 +24,7 @@ const FORBIDDEN = "Error from server (Forbidden): it is forbidden";
 interface Answers {
   /** By pod and container; of the run before with `.previous` behind. */
   readonly logs?: Readonly<Record<string, string>>;
-  readonly events?: readonly ReportedEvent[];
+  readonly events?: readonly Event[];
 }
 
 /** kubectl, in front of a cluster of the checks' tests. */

@@ -1,6 +1,6 @@
+import { StartupTaint } from "../../installer/taint";
 import { httpsTransport } from "../../kubernetes/transport";
 import { ApiStub, json } from "../support/api-server";
-import { StartupTaint } from "../../installer/taint";
 
 const KEY = "linkerd.io/cni-not-ready";
 const taint = { key: KEY, effect: "NoSchedule" };
