@@ -49,7 +49,9 @@ test("resources of features are public members", () => {
   });
   const { plugin, nri, monitoring, networkPolicy, resourceQuota } = cni;
   const { podMonitor, prometheusRule, dashboard } = monitoring;
-  const members = [...Object.values(plugin), ...Object.values(nri), podMonitor, prometheusRule, dashboard];
+  const { serviceAccount, clusterRole, clusterRoleBinding, networkPolicy: ofNri, daemonSet } = nri;
+  const nris = [serviceAccount, clusterRole, clusterRoleBinding, ofNri, daemonSet];
+  const members = [...Object.values(plugin), ...nris, podMonitor, prometheusRule, dashboard];
   const objects = new Set(cni.node.findAll());
   for (const member of [...members, networkPolicy, resourceQuota]) expect(objects).toContain(member);
 });

@@ -1,9 +1,10 @@
 import type { k8s } from "cdk8s-plus-27";
-import { NodePath } from "../cni/contract";
+import { AdminPath, CONFIG_MAP, NodePath } from "../cni/contract";
 import { PLUGIN_TYPE } from "../cni/stanza";
 import {
   assert,
   concat,
+  ge,
   type Input,
   items,
   matches,
@@ -36,6 +37,41 @@ export const programCommand = (name: "install" | "repair" | "nri" | "multus" | "
 export const fromField = (name: string, fieldPath: string) => ({
   name,
   valueFrom: { fieldRef: { apiVersion: "v1", fieldPath } },
+});
+
+/** Whether a port is enabled: 0 means disabled. */
+export const isServed = (port: Input<number>): Input<boolean> => ge(port, 1);
+
+/** A variable from the ConfigMap of the chart. */
+export const configured = (variable: string, key: string) => ({
+  name: variable,
+  valueFrom: { configMapKeyRef: { name: CONFIG_MAP, key } },
+});
+
+/** The security context of a container that needs nothing of its node. */
+export const RESTRICTED = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ["ALL"] },
+  readOnlyRootFilesystem: true,
+  seccompProfile: { type: "RuntimeDefault" },
+} as const;
+
+/** The probes of a program. @param paths by default those of the admin server */
+export const probesOf = (
+  port: Input<number> | string,
+  { live, ready }: { readonly live: string; readonly ready: string } = AdminPath,
+) => ({
+  livenessProbe: {
+    httpGet: { path: live, port },
+    initialDelaySeconds: 10,
+    periodSeconds: 10,
+    timeoutSeconds: 3,
+  },
+  readinessProbe: {
+    httpGet: { path: ready, port },
+    periodSeconds: 5,
+    timeoutSeconds: 3,
+  },
 });
 
 /** Variables that users add to a container. */

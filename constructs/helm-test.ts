@@ -1,8 +1,8 @@
 import type { k8s } from "cdk8s-plus-27";
 import { Annotation, ConfigMapKey, InstallerVariable, LinkerdContainer, PodVariable } from "../cni/contract";
 import { eq, type Input, present, type Refs, type Templated, when } from "../helm/index";
-import { fromField, imageOf, programCommand, resourcesOf } from "./container";
-import { configured, nodesOf } from "./pod";
+import { configured, fromField, imageOf, programCommand, resourcesOf } from "./container";
+import { nodesOf } from "./pod";
 import type { Values } from "./props";
 
 /**

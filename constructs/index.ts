@@ -5,13 +5,15 @@ import type { Values } from "./props";
 import { values as cni } from "./values";
 
 export { Installation, type InstallationProps, type Labels } from "./installation";
-export { LinkerdCni, type LinkerdCniProps, type NriResources, type PluginResources } from "./linkerd-cni";
+export { LinkerdCni, type LinkerdCniProps, type PluginResources } from "./linkerd-cni";
 export type { Monitoring, PodMonitor } from "./monitoring/monitoring";
 export { LinkerdMultus, type LinkerdMultusProps } from "./multus/linkerd-multus";
 export { LinkerdMultusNamespace, type LinkerdMultusNamespaceProps } from "./multus/namespace";
 export type * from "./multus/props";
 export { LinkerdNamespace, type LinkerdNamespaceProps } from "./namespace";
+export type { LinkerdNri } from "./nri";
 export { overlaid } from "./overlaid";
+
 export {
   DEFAULT_DIRECTORIES,
   directoriesOf,

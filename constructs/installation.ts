@@ -1,4 +1,5 @@
 import { ApiObject, type ApiObjectProps, Chart, type GroupVersionKind } from "cdk8s";
+import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import {
   HelmChart,
@@ -9,12 +10,15 @@ import {
   type Input,
   inputsOf,
   lazily,
+  type Part,
+  type Parts,
   type Refs,
   release,
   type Schema,
   spread,
 } from "../helm/index";
 import { namespaceProblems } from "./namespace";
+import { binding } from "./rbac";
 
 /** The namespace of a construct, and the path of its values in a chart. */
 export interface InstallationProps {
@@ -40,6 +44,13 @@ interface Identity<T> {
 }
 
 type Added = Input<Readonly<Record<string, string>>>;
+
+/** The values that every installation has. */
+interface SharedValues {
+  readonly commonLabels: Added;
+  readonly extraObjects: Input<readonly ApiObjectProps[]>;
+  readonly networkPolicy: { readonly enabled: Input<boolean> };
+}
 
 /** Whether two namespaces are known and differ. */
 const isOther = (one: Input<string>, other: Input<string>): boolean =>
@@ -76,7 +87,7 @@ export abstract class Installation<T extends object> extends Construct {
   }
 
   /** The labels of a resource: the construct's labels win over those that users add. */
-  protected labels(own: Labels = {}, added: Added = this.commonLabels): Labels {
+  protected labels(own: Labels = {}, added: Added = this.shared.commonLabels): Labels {
     return { ...spread(added), ...this.identity.labels, ...own };
   }
 
@@ -95,10 +106,38 @@ export abstract class Installation<T extends object> extends Construct {
     return new HelmObject(this, id, type, manifest);
   }
 
+  /** Permissions of its pods in the cluster. Called at synthesis. */
+  protected abstract clusterRoleRules(): Parts<k8s.PolicyRule>;
+
+  /** The connections to its pods that the NetworkPolicy allows. Called at synthesis. */
+  protected abstract networkPolicySpec(): Part<k8s.NetworkPolicySpec>;
+
+  protected createClusterRole(): ApiObject {
+    return this.add<k8s.KubeClusterRoleProps>("cluster-role", k8s.KubeClusterRole.GVK, {
+      metadata: this.clusterMetadata(),
+      rules: this.lazily(() => this.clusterRoleRules()),
+    });
+  }
+
+  protected createClusterRoleBinding(): ApiObject {
+    return this.add<k8s.KubeClusterRoleBindingProps>("cluster-role-binding", k8s.KubeClusterRoleBinding.GVK, {
+      metadata: this.clusterMetadata(),
+      ...binding("ClusterRole", this.identity.name, this.namespace),
+    });
+  }
+
+  /** With `networkPolicy.enabled`. */
+  protected createNetworkPolicy(): ApiObject | undefined {
+    return this.add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
+      when: this.shared.networkPolicy.enabled,
+      metadata: this.metadata(),
+      spec: this.lazily(() => this.networkPolicySpec()),
+    });
+  }
+
   /** With `extraObjects`: the user's own manifests. */
   protected createExtraObjects(): void {
-    const { extraObjects } = this.values as { readonly extraObjects: Input<readonly ApiObjectProps[]> };
-    new HelmObjectList(this, "extra-objects", extraObjects);
+    new HelmObjectList(this, "extra-objects", this.shared.extraObjects);
   }
 
   /** A part of a manifest that is computed at synthesis, when the fields of a subclass are set. */
@@ -161,8 +200,8 @@ export abstract class Installation<T extends object> extends Construct {
     return [];
   }
 
-  private get commonLabels(): Added {
-    return (this.values as { readonly commonLabels: Added }).commonLabels;
+  private get shared(): SharedValues {
+    return this.values as unknown as SharedValues;
   }
 
   private defaultNamespace(): Input<string> {

@@ -33,27 +33,19 @@ import {
   toPrettyJson,
   when,
 } from "../helm/index";
-import { MUTATING_POLICY_VERSIONS } from "./admission";
+import { mutatingPolicy } from "./admission";
 import { appArmorOf } from "./app-armor";
+import { isServed } from "./container";
 import { MESHED, TEST_HOOK, testPodSpec } from "./helm-test";
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { alertGroups } from "./monitoring/alerts";
 import { dashboardFor, Monitoring, PodMonitor } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
-import {
-  NRI_PORT_NAME,
-  NRI_SELECTOR,
-  nriAsksApi,
-  nriNetworkPolicySpec,
-  nriPodSpec,
-  nriRules,
-  nriUpdateStrategy,
-  requirePolicy,
-} from "./nri";
+import { LinkerdNri, NRI_PORT_NAME, NRI_SELECTOR, nriPodSpec, nriUpdateStrategy } from "./nri";
 import { overlaid } from "./overlaid";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { pluginRules, tokenRules } from "./plugin-token";
-import { type Directories, isServed, type PodParts, podSpec, updateStrategy } from "./pod";
+import { type Directories, type PodParts, podSpec, updateStrategy } from "./pod";
 import type { Values, ValuesProps } from "./props";
 import { proxyUidPolicy } from "./proxy-uid";
 import { binding, roleRules } from "./rbac";
@@ -85,16 +77,6 @@ export interface PluginResources {
   readonly roleBinding: ApiObject;
 }
 
-/** The NRI plugin's resources. */
-export interface NriResources {
-  readonly serviceAccount: ApiObject;
-  readonly clusterRole: ApiObject;
-  readonly clusterRoleBinding: ApiObject;
-  /** If `networkPolicy.enabled` is also set. */
-  readonly networkPolicy: ApiObject;
-  readonly daemonSet: ApiObject;
-}
-
 /**
  * The values of the chart and its namespace. A value that is not given has its default, or in a Helm chart its value.
  */
@@ -118,7 +100,7 @@ export class LinkerdCni extends Installation<Values> {
   /** With `pluginToken.dedicated`: the service account of the plugin on the nodes, and its permissions. */
   readonly plugin: PluginResources;
   /** With `nri.enabled`: the NRI plugin on every node. */
-  readonly nri: NriResources;
+  readonly nri: LinkerdNri;
   /** With `nodeTaint.enabled`: the startup taint and its policies. */
   readonly nodeTaint: NodeTaint;
   /** Objects for Prometheus and Grafana, each with its own `enabled`. */
@@ -141,7 +123,14 @@ export class LinkerdCni extends Installation<Values> {
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
     this.plugin = this.createPluginAccount();
-    this.nri = this.createNri();
+    this.nri = new LinkerdNri(this, "nri", {
+      values: this.values,
+      namespace: this.namespace,
+      metadata: (own) => ({ ...this.metadata(own), name: NRI_NAME }),
+      clusterMetadata: this.clusterMetadata(),
+      annotations: this.createdBy(),
+      daemonSetSpec: this.lazily(() => this.nriDaemonSetSpec()),
+    });
     this.configMap = this.createConfigMap();
     this.daemonSet = this.createDaemonSet();
     this.createExtraObjects();
@@ -273,73 +262,6 @@ export class LinkerdCni extends Installation<Values> {
     return { serviceAccount, clusterRole, clusterRoleBinding, role, roleBinding };
   }
 
-  /** With `nri.enabled`: the NRI plugin on every node, its permissions, and its monitoring. */
-  protected createNri(): NriResources {
-    const { values, namespace } = this;
-    const { enabled, require } = values.nri;
-    const metadata = { ...this.metadata(), name: NRI_NAME };
-    const clusterMetadata = { ...this.clusterMetadata(), name: NRI_NAME };
-    const asks = and(enabled, nriAsksApi(values));
-    const serviceAccount = this.add<k8s.KubeServiceAccountProps>("nri-service-account", k8s.KubeServiceAccount.GVK, {
-      when: enabled,
-      metadata,
-      automountServiceAccountToken: false,
-      imagePullSecrets: present(values.imagePullSecrets),
-    });
-    const clusterRole = this.add<k8s.KubeClusterRoleProps>("nri-cluster-role", k8s.KubeClusterRole.GVK, {
-      when: asks,
-      metadata: clusterMetadata,
-      rules: nriRules,
-    });
-    const clusterRoleBinding = this.add<k8s.KubeClusterRoleBindingProps>(
-      "nri-cluster-role-binding",
-      k8s.KubeClusterRoleBinding.GVK,
-      {
-        when: asks,
-        metadata: clusterMetadata,
-        ...binding("ClusterRole", NRI_NAME, namespace),
-      },
-    );
-    const networkPolicy = this.add<k8s.KubeNetworkPolicyProps>("nri-network-policy", k8s.KubeNetworkPolicy.GVK, {
-      when: and(enabled, values.networkPolicy.enabled),
-      metadata,
-      spec: nriNetworkPolicySpec(values),
-    });
-    this.addMutatingPolicy("nri-require", `${NRI_NAME}-require`, requirePolicy, (version) =>
-      and(enabled, eq<string>(require.admissionPolicy, version)),
-    );
-    const daemonSet = this.add<k8s.KubeDaemonSetProps>("nri-daemon-set", k8s.KubeDaemonSet.GVK, {
-      when: enabled,
-      metadata: { ...this.metadata(NRI_SELECTOR), name: NRI_NAME, annotations: this.createdBy() },
-      spec: this.lazily(() => this.nriDaemonSetSpec()),
-    });
-    return { serviceAccount, clusterRole, clusterRoleBinding, networkPolicy, daemonSet };
-  }
-
-  /** With `namespaceUIDRange.admissionPolicy`: gives proxies a user id that their namespace allows. */
-  protected createProxyUidPolicy(): void {
-    const { admissionPolicy } = this.values.namespaceUIDRange;
-    this.addMutatingPolicy("proxy-uid", `${NAME}-proxy-uid`, proxyUidPolicy, (version) =>
-      eq<string>(admissionPolicy, version),
-    );
-  }
-
-  /** A policy and its binding, of the API version that a value names. */
-  private addMutatingPolicy(id: string, name: string, spec: object, when: (version: string) => Input<boolean>): void {
-    for (const version of MUTATING_POLICY_VERSIONS) {
-      const metadata = { ...this.clusterMetadata(), name: `${name}-${version}` };
-      const apiVersion = `admissionregistration.k8s.io/${version}`;
-      const add = (part: string, kind: string, of: object) =>
-        this.add<{ spec: object }>(
-          `${id}-${part}-${version}`,
-          { apiVersion, kind },
-          { when: when(version), metadata, spec: of },
-        );
-      add("policy", "MutatingAdmissionPolicy", spec);
-      add("binding", "MutatingAdmissionPolicyBinding", { policyName: metadata.name });
-    }
-  }
-
   /** With platform `openshift`: the permission to use the security context constraint that the installer needs. */
   protected createSecurityContextConstraint(): void {
     for (const name of PLATFORM_NAMES) {
@@ -379,12 +301,11 @@ export class LinkerdCni extends Installation<Values> {
     return networkPolicySpec(this.values, SELECTOR);
   }
 
-  /** With `networkPolicy.enabled`: only probes and metrics reach the pods. */
-  protected createNetworkPolicy(): ApiObject | undefined {
-    return this.add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
-      when: this.values.networkPolicy.enabled,
-      metadata: this.metadata(),
-      spec: this.lazily(() => this.networkPolicySpec()),
+  /** With `namespaceUIDRange.admissionPolicy`: gives proxies a user id that their namespace allows. */
+  protected createProxyUidPolicy(): void {
+    mutatingPolicy(this, "proxy-uid", this.values.namespaceUIDRange.admissionPolicy, {
+      metadata: { ...this.clusterMetadata(), name: `${NAME}-proxy-uid` },
+      spec: proxyUidPolicy,
     });
   }
 
@@ -430,23 +351,9 @@ export class LinkerdCni extends Installation<Values> {
     return monitoring;
   }
 
-  protected createClusterRole(): ApiObject {
-    return this.add<k8s.KubeClusterRoleProps>("cluster-role", k8s.KubeClusterRole.GVK, {
-      metadata: this.clusterMetadata(),
-      rules: this.lazily(() => this.clusterRoleRules()),
-    });
-  }
-
   /** Permissions of the plugin, the installer and the repair controller in the cluster. */
   protected clusterRoleRules(): Parts<k8s.PolicyRule> {
     return [...roleRules(this.values, NAME, this.nodeTaint), ...this.addedRules];
-  }
-
-  protected createClusterRoleBinding(): ApiObject {
-    return this.add<k8s.KubeClusterRoleBindingProps>("cluster-role-binding", k8s.KubeClusterRoleBinding.GVK, {
-      metadata: this.clusterMetadata(),
-      ...binding("ClusterRole", NAME, this.namespace),
-    });
   }
 
   protected createConfigMap(): ApiObject {

@@ -1,7 +1,7 @@
 import type { k8s } from "cdk8s-plus-27";
 import { REPAIR_PORT } from "../cni/contract";
 import { type Input, or, type Part, present, type Refs, type Templated, when } from "../helm/index";
-import { isServed } from "./pod";
+import { isServed } from "./container";
 import type { Values } from "./props";
 
 /** A port open to connections. */

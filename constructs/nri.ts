@@ -1,6 +1,7 @@
-import type { k8s } from "cdk8s-plus-27";
+import type { ApiObject, GroupVersionKind } from "cdk8s";
+import { k8s } from "cdk8s-plus-27";
+import { Construct } from "constructs";
 import {
-  AdminPath,
   Annotation,
   ConfigMapKey,
   Container,
@@ -17,6 +18,9 @@ import {
   assert,
   concat,
   eq,
+  type HelmManifest,
+  type HelmMetadata,
+  HelmObject,
   type Input,
   matches,
   not,
@@ -27,12 +31,13 @@ import {
   type Templated,
   when,
 } from "../helm/index";
-import { matchConstraints } from "./admission";
-import { extraEnvOf, imageOf, programCommand, resourcesOf } from "./container";
+import { matchConstraints, mutatingPolicy } from "./admission";
+import { configured, extraEnvOf, imageOf, probesOf, programCommand, RESTRICTED, resourcesOf } from "./container";
 import { ingressOnly, tcp } from "./network-policy";
 import { pluginRules } from "./plugin-token";
-import { configured, logLevelOf, type PodParts, placementOf, seLinuxOptionsOf } from "./pod";
+import { logLevelOf, type PodParts, placementOf, seLinuxOptionsOf } from "./pod";
 import type { Values } from "./props";
+import { binding } from "./rbac";
 import type { NodeTaint } from "./taint";
 
 /** The labels that select the NRI plugin's pods. */
@@ -48,11 +53,8 @@ export const NRI_PORT_NAME = "nri-admin";
 const NRI_CAPABILITIES = ["NET_ADMIN", "SYS_ADMIN"] as const;
 
 /** Whether the plugin looks pods up itself and so needs a token: without the directory it cannot ask the installer. */
-export const nriAsksApi = ({ pluginLog, podLookup }: Refs<Values>): Input<boolean> =>
+const nriAsksApi = ({ pluginLog, podLookup }: Refs<Values>): Input<boolean> =>
   and(not(pluginLog), not(eq<string>(podLookup, "annotations")));
-
-/** The NRI plugin's permissions: the same as the CNI plugin's. */
-export const nriRules = pluginRules;
 
 /**
  * The NRI plugin programs only by netlink: the other modes call programs of the host, which its container does not
@@ -86,21 +88,13 @@ function container(values: Refs<Values>): Part<k8s.Container> {
       ...extraEnvOf(values),
     ],
     ports: [{ name: NRI_PORT_NAME, containerPort: NRI_PORT, protocol: "TCP" }],
-    livenessProbe: {
-      httpGet: { path: AdminPath.live, port: NRI_PORT },
-      initialDelaySeconds: 10,
-      periodSeconds: 10,
-      timeoutSeconds: 3,
-    },
-    readinessProbe: { httpGet: { path: AdminPath.ready, port: NRI_PORT }, periodSeconds: 5, timeoutSeconds: 3 },
+    ...probesOf(NRI_PORT),
     resources: resourcesOf(nri.resources),
     securityContext: {
-      allowPrivilegeEscalation: false,
+      ...RESTRICTED,
       capabilities: { drop: ["ALL"], add: NRI_CAPABILITIES },
-      readOnlyRootFilesystem: true,
       runAsUser: 0,
       seLinuxOptions: seLinuxOptionsOf(values),
-      seccompProfile: { type: "RuntimeDefault" },
     },
     volumeMounts: [
       // The directory, since a mounted socket stays dead after a restart of the runtime.
@@ -144,7 +138,7 @@ export const nriUpdateStrategy: Templated<k8s.DaemonSetUpdateStrategy> = {
 };
 
 /** Allows only connections to probes and metrics. */
-export const nriNetworkPolicySpec = ({ networkPolicy: { from } }: Refs<Values>): Part<k8s.NetworkPolicySpec> =>
+const networkPolicySpec = ({ networkPolicy: { from } }: Refs<Values>): Part<k8s.NetworkPolicySpec> =>
   ingressOnly(NRI_SELECTOR, [{ from: present(from), ports: [tcp(NRI_PORT)] }] as Templated<
     k8s.NetworkPolicyIngressRule[]
   >);
@@ -158,7 +152,7 @@ const annotation = (name: string) => `object.metadata.?annotations["${name}"].ha
  * changed the pod, but only policies whose conditions held before. The policy therefore tests the injector's changes in
  * the mutation, not in a match condition.
  */
-export const requirePolicy = {
+const requirePolicy = {
   // The API server evaluates it without a webhook, so an outage cannot block pods. If errors were ignored, pods could
   // start without a redirect again.
   failurePolicy: "Fail",
@@ -192,3 +186,71 @@ export const requirePolicy = {
     },
   ],
 } as const;
+
+export interface LinkerdNriProps {
+  readonly values: Refs<Values>;
+  readonly namespace: Input<string>;
+  /** The metadata of a namespaced resource, with additional labels. */
+  readonly metadata: (own?: Readonly<Record<string, string>>) => HelmMetadata;
+  /** Of cluster-scoped resources. */
+  readonly clusterMetadata: HelmMetadata;
+  /** Of the DaemonSet. */
+  readonly annotations: Readonly<Record<string, Input<string>>>;
+  readonly daemonSetSpec: Part<k8s.DaemonSetSpec>;
+}
+
+/** With `nri.enabled`: the NRI plugin on every node, its permissions, and the policy that requires it. */
+export class LinkerdNri extends Construct {
+  readonly serviceAccount: ApiObject;
+  readonly clusterRole: ApiObject;
+  readonly clusterRoleBinding: ApiObject;
+  /** If `networkPolicy.enabled` is also set. */
+  readonly networkPolicy: ApiObject;
+  readonly daemonSet: ApiObject;
+
+  constructor(scope: Construct, id: string, props: LinkerdNriProps) {
+    super(scope, id);
+    const { values, namespace, metadata, annotations, daemonSetSpec } = props;
+    const { enabled, require } = values.nri;
+    const clusterMetadata = { ...props.clusterMetadata, name: NRI_NAME };
+    const asks = and(enabled, nriAsksApi(values));
+    const add = <Props>(id: string, type: GroupVersionKind, manifest: HelmManifest<Props>) =>
+      new HelmObject<Props>(this, id, type, manifest);
+    this.serviceAccount = add<k8s.KubeServiceAccountProps>("service-account", k8s.KubeServiceAccount.GVK, {
+      when: enabled,
+      metadata: metadata(),
+      automountServiceAccountToken: false,
+      imagePullSecrets: present(values.imagePullSecrets),
+    });
+    // The same permissions as the CNI plugin's.
+    this.clusterRole = add<k8s.KubeClusterRoleProps>("cluster-role", k8s.KubeClusterRole.GVK, {
+      when: asks,
+      metadata: clusterMetadata,
+      rules: pluginRules,
+    });
+    this.clusterRoleBinding = add<k8s.KubeClusterRoleBindingProps>(
+      "cluster-role-binding",
+      k8s.KubeClusterRoleBinding.GVK,
+      {
+        when: asks,
+        metadata: clusterMetadata,
+        ...binding("ClusterRole", NRI_NAME, namespace),
+      },
+    );
+    this.networkPolicy = add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
+      when: and(enabled, values.networkPolicy.enabled),
+      metadata: metadata(),
+      spec: networkPolicySpec(values),
+    });
+    mutatingPolicy(this, "require", require.admissionPolicy, {
+      when: enabled,
+      metadata: { ...clusterMetadata, name: `${NRI_NAME}-require` },
+      spec: requirePolicy,
+    });
+    this.daemonSet = add<k8s.KubeDaemonSetProps>("daemon-set", k8s.KubeDaemonSet.GVK, {
+      when: enabled,
+      metadata: { ...metadata(NRI_SELECTOR), annotations },
+      spec: daemonSetSpec,
+    });
+  }
+}

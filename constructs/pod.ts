@@ -3,7 +3,6 @@ import {
   AdminPath,
   type Chaining,
   CNI_CACHE_VOLUME,
-  CONFIG_MAP,
   ConfigMapKey,
   Container as ContainerName,
   InstallerVariable,
@@ -21,7 +20,6 @@ import {
   assert,
   concat,
   eq,
-  ge,
   type Input,
   int,
   matches,
@@ -36,7 +34,17 @@ import {
   text,
   when,
 } from "../helm/index";
-import { extraEnvOf, fromField, imageOf, programCommand, resourcesOf } from "./container";
+import {
+  configured,
+  extraEnvOf,
+  fromField,
+  imageOf,
+  isServed,
+  probesOf,
+  programCommand,
+  RESTRICTED,
+  resourcesOf,
+} from "./container";
 import { PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import type { Values } from "./props";
 import type { NodeTaint } from "./taint";
@@ -53,15 +61,6 @@ type Env = readonly (Templated<k8s.EnvVar> | undefined)[];
  * for an owner who is not root and writes it in place.
  */
 export const INSTALLER_CAPABILITIES = ["DAC_OVERRIDE"] as const;
-
-/** Whether a port is enabled: 0 means disabled. */
-export const isServed = (port: Input<number>): Input<boolean> => ge(port, 1);
-
-/** A variable from the ConfigMap of the chart. */
-export const configured = (variable: string, key: string) => ({
-  name: variable,
-  valueFrom: { configMapKeyRef: { name: CONFIG_MAP, key } },
-});
 
 /** The CNI directories of the nodes. */
 export interface Directories {
@@ -183,28 +182,23 @@ export function seLinuxOptionsOf({
 function installer(values: Refs<Values>, directories: Directories, taint: NodeTaint): Container {
   const port = values.healthPort;
   const probed = isServed(port);
+  const probes = probesOf(port);
   return {
     name: ContainerName.installer,
     ...imageOf(values),
     command: programCommand("install"),
     env: installerEnv(values, taint),
     ports: when(probed, [{ name: "health", containerPort: port, protocol: "TCP" }]),
-    livenessProbe: when(probed, {
-      httpGet: { path: AdminPath.live, port },
-      initialDelaySeconds: 10,
-      periodSeconds: 10,
-      timeoutSeconds: 3,
-    }),
-    readinessProbe: when(probed, { httpGet: { path: AdminPath.ready, port }, periodSeconds: 5, timeoutSeconds: 3 }),
+    livenessProbe: when(probed, probes.livenessProbe),
+    readinessProbe: when(probed, probes.readinessProbe),
     resources: resourcesOf(values.resources),
     securityContext: {
+      ...RESTRICTED,
       allowPrivilegeEscalation: values.privileged,
       capabilities: { drop: ["ALL"], add: INSTALLER_CAPABILITIES },
       privileged: values.privileged,
-      readOnlyRootFilesystem: true,
       runAsUser: 0,
       seLinuxOptions: seLinuxOptionsOf(values),
-      seccompProfile: { type: "RuntimeDefault" },
     },
     volumeMounts: mounts(values, directories),
   };
@@ -254,12 +248,9 @@ export function repairController(values: Refs<Values>): Container {
     },
     resources: resourcesOf(repair.resources),
     securityContext: when(repair.enableSecurityContext, {
-      allowPrivilegeEscalation: false,
-      capabilities: { drop: ["ALL"] },
-      readOnlyRootFilesystem: true,
+      ...RESTRICTED,
       runAsNonRoot: true,
       runAsUser: 65532,
-      seccompProfile: { type: "RuntimeDefault" },
     }),
   };
 }

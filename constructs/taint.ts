@@ -1,22 +1,10 @@
-import type { ApiObject } from "cdk8s";
 import type { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import { z } from "zod";
 import { InstallerVariable, STARTUP_TAINT } from "../cni/contract";
-import {
-  and,
-  concat,
-  eq,
-  type HelmMetadata,
-  HelmObject,
-  type Input,
-  items,
-  type Parts,
-  type Refs,
-  when,
-} from "../helm/index";
+import { and, concat, type HelmMetadata, type Input, items, type Parts, type Refs, when } from "../helm/index";
 import { flag } from "../helm/loose-types";
-import { MUTATING_POLICY_VERSIONS, matchConstraints } from "./admission";
+import { type AdmissionPolicy, admissionPolicy, matchConstraints, mutatingPolicy } from "./admission";
 import type { Values } from "./props";
 import { group } from "./value-groups";
 
@@ -142,12 +130,6 @@ function ownNodePolicy(account: Input<string>, key: Input<string>) {
   };
 }
 
-/** An admission policy and its binding. */
-export interface AdmissionPolicy {
-  readonly policy: ApiObject;
-  readonly binding: ApiObject;
-}
-
 type Tolerations = Refs<Values>["tolerations"] | undefined;
 
 export type NodeTaintProps = Refs<Values>["nodeTaint"] & {
@@ -161,7 +143,7 @@ export type NodeTaintProps = Refs<Values>["nodeTaint"] & {
 /** The startup taint: the policies that add it to new nodes and let each installer remove it only from its own node. */
 export class NodeTaint extends Construct {
   /** With `nodeTaint.admissionPolicy`: taints every new Linux node, with the API version of the cluster. */
-  readonly taintPolicies: Readonly<Record<(typeof MUTATING_POLICY_VERSIONS)[number], AdmissionPolicy>>;
+  readonly taintPolicies: ReturnType<typeof mutatingPolicy>;
   /** With `nodeTaint.ownNodeOnly`: an installer cannot change another installer's node. */
   readonly ownNodePolicy: AdmissionPolicy;
 
@@ -171,30 +153,20 @@ export class NodeTaint extends Construct {
     private readonly props: NodeTaintProps,
   ) {
     super(scope, id);
-    const { enabled, key, admissionPolicy, ownNodeOnly, name, namespace, clusterMetadata } = props;
-    const add = (id: string, version: string, kind: string, when: Input<boolean>, named: string, spec: object) => {
-      const type = { apiVersion: `admissionregistration.k8s.io/${version}`, kind };
-      return new HelmObject<{ spec: object }>(this, id, type, {
-        when: and(enabled, when),
-        metadata: { ...clusterMetadata, name: named },
-        spec,
-      });
-    };
-    const taintPolicies = MUTATING_POLICY_VERSIONS.map((version) => {
-      const [named, when] = [`${name}-node-taint-${version}`, eq<string>(admissionPolicy, version)];
-      const kind = "MutatingAdmissionPolicy";
-      const policy = add(`policy-${version}`, version, kind, when, named, taintPolicy(key));
-      const binding = add(`binding-${version}`, version, `${kind}Binding`, when, named, { policyName: named });
-      return [version, { policy, binding }] as const;
+    const { enabled, key, ownNodeOnly, name, namespace, clusterMetadata } = props;
+    this.taintPolicies = mutatingPolicy(this, "policies", props.admissionPolicy, {
+      when: enabled,
+      metadata: { ...clusterMetadata, name: `${name}-node-taint` },
+      spec: taintPolicy(key),
     });
-    this.taintPolicies = Object.fromEntries(taintPolicies) as unknown as NodeTaint["taintPolicies"];
-    const [named, kind] = [`${name}-own-node`, "ValidatingAdmissionPolicy"];
     const account = concat("system:serviceaccount:", namespace, `:${name}`);
-    const enforced = { policyName: named, validationActions: ["Deny"] };
-    this.ownNodePolicy = {
-      policy: add("own-node-policy", "v1", kind, ownNodeOnly, named, ownNodePolicy(account, key)),
-      binding: add("own-node-binding", "v1", `${kind}Binding`, ownNodeOnly, named, enforced),
+    const validating = { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicy" };
+    const ownNode = {
+      when: and(enabled, ownNodeOnly),
+      metadata: { ...clusterMetadata, name: `${name}-own-node` },
+      spec: ownNodePolicy(account, key),
     };
+    this.ownNodePolicy = admissionPolicy(this, "own-node", validating, ownNode, { validationActions: ["Deny"] });
   }
 
   /** Variables of the installer. */

@@ -81,23 +81,9 @@ export class LinkerdMultus extends Installation<MultusValues> {
     });
   }
 
-  protected createClusterRole(): ApiObject {
-    return this.add<k8s.KubeClusterRoleProps>("cluster-role", k8s.KubeClusterRole.GVK, {
-      metadata: this.clusterMetadata(),
-      rules: this.lazily(() => this.clusterRoleRules()),
-    });
-  }
-
   /** What the operator may do in the whole cluster. */
   protected clusterRoleRules(): Parts<k8s.PolicyRule> {
     return clusterRules(this.values);
-  }
-
-  protected createClusterRoleBinding(): ApiObject {
-    return this.add<k8s.KubeClusterRoleBindingProps>("cluster-role-binding", k8s.KubeClusterRoleBinding.GVK, {
-      metadata: this.clusterMetadata(),
-      ...binding("ClusterRole", NAME, this.namespace),
-    });
   }
 
   /** Permissions in the operator's namespace and in that of the plugin's configuration, which may be the same. */
@@ -122,16 +108,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
     }
   }
 
-  /** With `networkPolicy.enabled`. The API server may call the webhook from anywhere. */
-  protected createNetworkPolicy(): ApiObject | undefined {
-    return this.add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
-      when: this.values.networkPolicy.enabled,
-      metadata: this.metadata(),
-      spec: this.lazily(() => this.networkPolicySpec()),
-    });
-  }
-
-  /** The connections that the NetworkPolicy allows. */
+  /** The connections that the NetworkPolicy allows. The API server may call the webhook from anywhere. */
   protected networkPolicySpec(): Part<k8s.NetworkPolicySpec> {
     const { networkPolicy, service } = this.values;
     return ingressOnly(SELECTOR, [

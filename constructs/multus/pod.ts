@@ -23,7 +23,7 @@ import {
   text,
   when,
 } from "../../helm/index";
-import { extraEnvOf, fromField, imageOf, programCommand, resourcesOf } from "../container";
+import { extraEnvOf, fromField, imageOf, probesOf, programCommand, RESTRICTED, resourcesOf } from "../container";
 import { ISSUED_SECRET, NAME, OWN_SECRET, SELECTOR, SERVICE } from "./names";
 import type { MultusValues } from "./props";
 
@@ -74,7 +74,6 @@ function distinct({ webhookPort, metricsPort, healthPort }: Refs<MultusValues>["
 
 function container(values: Refs<MultusValues>): Templated<k8s.Container> {
   const { service } = values;
-  const probe = (path: string) => ({ httpGet: { path, port: "health" }, periodSeconds: 10, timeoutSeconds: 3 });
   return {
     name: ContainerName.operator,
     ...imageOf(values),
@@ -90,16 +89,12 @@ function container(values: Refs<MultusValues>): Templated<k8s.Container> {
       { name: "metrics", containerPort: service.metricsPort, protocol: "TCP" },
       { name: "health", containerPort: service.healthPort, protocol: "TCP" },
     ],
-    livenessProbe: { ...probe(OperatorPath.live), initialDelaySeconds: 10 },
-    readinessProbe: { ...probe(OperatorPath.ready), periodSeconds: 5 },
+    ...probesOf("health", OperatorPath),
     resources: resourcesOf(values.resources),
     securityContext: {
-      allowPrivilegeEscalation: false,
-      capabilities: { drop: ["ALL"] },
-      readOnlyRootFilesystem: true,
+      ...RESTRICTED,
       runAsNonRoot: true,
       runAsUser: when(ge(values.runAsUser, 0), values.runAsUser),
-      seccompProfile: { type: "RuntimeDefault" },
     },
     volumeMounts: when(isIssued(values), [{ name: "certificate", mountPath: CERTIFICATE_DIR, readOnly: true }]),
   };
