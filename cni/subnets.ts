@@ -191,7 +191,9 @@ function formatIPv6(address: Uint8Array): string {
   return longest === "" ? text : text.replace(longest, "::");
 }
 
+/** An address of 4 or 16 bytes as kernel tools print it: IPv6 is shortened. */
+export const formatAddress = (address: Uint8Array): string =>
+  address.length === SIZE.ip ? address.join(".") : formatIPv6(address);
+
 /** The network as kernel tools print it: host bits cleared, IPv6 shortened. */
-export function formatSubnet({ family, address, prefix }: Subnet): string {
-  return `${family === "ip" ? address.join(".") : formatIPv6(address)}/${prefix}`;
-}
+export const formatSubnet = ({ address, prefix }: Subnet): string => `${formatAddress(address)}/${prefix}`;

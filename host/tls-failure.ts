@@ -18,9 +18,12 @@ const HINTS: readonly (readonly [RegExp, string])[] = [
   // RFC 8446, section 6.2: handshake_failure has several causes.
   [
     /alert 40\b/,
-    "server and client have no version of TLS, cipher suite or key type in common (TLS 1.2 and 1.3 with AES-GCM or ChaCha20; keys of RSA or ECDSA, not Ed25519)",
+    "server and client have no version of TLS, cipher suite, key type or group in common (TLS 1.2 and 1.3 with AES-GCM or ChaCha20; keys of RSA or ECDSA, not Ed25519; groups X25519, P-256, P-384 and P-521, not post-quantum ones)",
   ],
+  // What the library reports of a handshake message that is larger than its buffer.
+  [/Bad input parameters/, "the server's certificates may be larger than 16 KB, the limit"],
   [/algorithm \(oid\) is unsupported/, "Ed25519 is not supported: use RSA or ECDSA"],
+  [/unacceptable key/, "RSA keys need 2048 bits"],
   [/unacceptable hash/, "SHA-1 is not accepted: use SHA-256"],
 ];
 

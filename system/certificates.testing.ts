@@ -2,7 +2,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import { isIP } from "node:net";
 
-export type KeyKind = "rsa" | "P-256" | "P-384" | "P-521" | "Ed25519";
+export type KeyKind = "rsa" | "rsa-1024" | "P-256" | "P-384" | "P-521" | "Ed25519";
 
 /** A certificate with its key. */
 export interface Issued {
@@ -14,7 +14,7 @@ export interface Issued {
 }
 
 export interface CertificateOptions {
-  /** Common name of the subject. */
+  /** Common name of the subject, which is an empty name without one. */
   readonly subject: string;
   /** Who signs it. @default itself */
   readonly by?: Issued;
@@ -68,9 +68,9 @@ function oid(text: string): Buffer {
   return tlv(0x06, Buffer.from([first * 40 + second, ...rest].flatMap(base128)));
 }
 
-/** Name of one common name. */
+/** Name of one common name, or an empty name. */
 const nameOf = (commonName: string) =>
-  sequence(tlv(0x31, sequence(oid("2.5.4.3"), tlv(0x0c, Buffer.from(commonName)))));
+  commonName === "" ? sequence() : sequence(tlv(0x31, sequence(oid("2.5.4.3"), tlv(0x0c, Buffer.from(commonName)))));
 
 const DAY_MS = 86_400_000;
 
@@ -130,7 +130,7 @@ function extensions(options: CertificateOptions): Buffer {
 }
 
 function newKey(kind: KeyKind): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } {
-  if (kind === "rsa") return generateKeyPairSync("rsa", { modulusLength: 2048 });
+  if (kind.startsWith("rsa")) return generateKeyPairSync("rsa", { modulusLength: kind === "rsa" ? 2048 : 1024 });
   return kind === "Ed25519" ? generateKeyPairSync("ed25519") : generateKeyPairSync("ec", { namedCurve: kind });
 }
 

@@ -4,7 +4,7 @@
  * uses. A separate script, since few chains need it.
  */
 import { quoted } from "../../cni/errors";
-import { parseAddress } from "../../cni/subnets";
+import { formatAddress, parseAddress } from "../../cni/subnets";
 import { hex } from "../bytes";
 import { type Element, elements, inside, malformed, Tag } from "../der";
 import { certificateParts, Extension } from "../x509";
@@ -209,7 +209,7 @@ function constraintsIn(value: Uint8Array, isCritical: boolean): Constraints {
 }
 
 function shown(kind: Kind, name: Uint8Array): string {
-  return `${WORDS[kind]} ${kind === "ip" ? hex(name) : quoted(textOf(name))}`;
+  return `${WORDS[kind]} ${kind === "ip" ? formatAddress(name) : quoted(textOf(name))}`;
 }
 
 /** Every name must be allowed, not only the requested one. */

@@ -165,7 +165,8 @@ const onHandshake = (onHandshake: (connection: Connection) => void): Pick<Case, 
 });
 
 const untrusted = /its certificate is not trusted: ./;
-const constrained = /its certificate is not trusted: a certificate authority may not vouch for (address|DNS name)/;
+const constrained =
+  /its certificate is not trusted: a certificate authority may not vouch for (address 127\.0\.0\.1|DNS name)/;
 const tooLate = /its certificate is not trusted: .*expired/;
 const tooEarly = /its certificate is not trusted: .*(not yet valid|in the future)/;
 const timeIsOver = /no (connection|answer) within \d+ ms/;
@@ -368,6 +369,28 @@ const cases: Readonly<Record<string, Case>> = {
   },
   "only TLS 1.2, an untrusted certificate": { ...only("TLSv1.2"), has: server({ by: other }), does: untrusted },
   "only TLS 1.3": { ...only("TLSv1.3"), does: "redirects" },
+  "RSA of 1,024 bits": {
+    has: server({ key: "rsa-1024", by: rsaCa }),
+    cluster: trusts(rsaCa.cert),
+    server: { tls: { ciphers: "DEFAULT:@SECLEVEL=0" } },
+    does: { redirectsOr: /RSA keys need 2048 bits/ },
+  },
+  "certificates of more than 16 KB": {
+    has: server({ names: ["127.0.0.1", ...Array.from({ length: 1000 }, (_, at) => `name-${at}.cluster.example`)] }),
+    does: { redirectsOr: /16 KB/ },
+  },
+  "certificates of more than 16 KB in TLS 1.2": {
+    ...only("TLSv1.2"),
+    has: server({ names: ["127.0.0.1", ...Array.from({ length: 1000 }, (_, at) => `name-${at}.cluster.example`)] }),
+    does: { redirectsOr: /16 KB/ },
+  },
+  // A server with post-quantum groups alone sends the same alert.
+  "only a group that the client lacks": {
+    server: { tls: { ecdhCurve: "secp224r1", maxVersion: "TLSv1.2" } },
+    has: server({ key: "rsa", by: rsaCa }),
+    cluster: trusts(rsaCa.cert),
+    does: { redirectsOr: /alert 40.*groups X25519/ },
+  },
   "only TLS 1.1": { ...only("TLSv1.1"), does: refusedHandshake },
 
   // Client certificates.

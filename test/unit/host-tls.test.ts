@@ -184,6 +184,14 @@ describe("trust", () => {
     expect(await exchange(server(await serve(own), { ca: own.cert }))).toBe("sent");
   });
 
+  it("takes an empty subject, and no authority that has one", async () => {
+    const leaf = certificate({ issuer: authority, cn: "", names: [ip("127.0.0.1")] });
+    const unnamed = certificate({ isCa: true, cn: "" });
+    expect(await exchange(server(await serve(leaf)))).toBe("sent");
+    // So the library never compares two names without a first part, which have null pointers.
+    expect(await exchange(server(await serve(leaf), { ca: unnamed.cert }))).toMatchObject({ step: "ca" });
+  });
+
   it("uses the readable ones of several authorities", async () => {
     const broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     expect(await exchange(server(await serve(), { ca: `${broken}${authority.cert}` }))).toBe("sent");
