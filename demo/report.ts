@@ -62,13 +62,14 @@ const sign = (good: boolean) => (good ? pc.green("✓") : pc.red("✗"));
 /** The main results, one line each. */
 function results({ probes, differences, typicalAdds }: Report): string {
   const redirected = probes.filter(({ reached }) => reached.startsWith("proxy")).length;
-  const wrong = probes.filter(({ passed }) => !passed).length;
-  const verdict = wrong === 0 ? ", and no others: as they should" : `: ${wrong} not as they should`;
+  const right = probes.filter(({ passed }) => passed).length;
+  const all = right === probes.length;
+  const paths = all ? `: ${redirected} through the proxy, ${right - redirected} direct` : "";
   const node = differences.length === 0 ? "is as it was before, byte by byte" : `differs in: ${differences.join(", ")}`;
   const lines = [
     ...(probes.length === 0
       ? []
-      : [`${sign(wrong === 0)} ${redirected} of ${probes.length} connections went through the proxy${verdict}`]),
+      : [`${sign(all)} ${all ? "all" : `${right} of`} ${probes.length} connections took the expected path${paths}`]),
     `${sign(differences.length === 0)} after the uninstall the node ${node}`,
     ...(typicalAdds === undefined
       ? []
