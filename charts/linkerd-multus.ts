@@ -5,13 +5,16 @@ import { DEFINITION_VERSION, NAME } from "../constructs/multus/names";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
 import { chartReference } from "../constructs/version";
 import { chartFiles, HelmChart, writeManifests } from "../helm/index";
-import { chartMetadata, concernsMultus } from "./metadata";
+import { chartMetadata, concernsMultus, docs } from "./metadata";
 import { makeNamespace } from "./namespace";
 
 const introduction = `
-For clusters whose networks [Multus](https://github.com/k8snetworkplumbingwg/multus-cni) attaches: an operator that
-gives namespaces the NetworkAttachmentDefinition of the [Linkerd](https://linkerd.io) CNI plugin, and a webhook that attaches their meshed pods to it. It reads the plugin's configuration from the chart \`linkerd2-cni\`, which is installed
-first.
+Attaches meshed pods to the [Linkerd](https://linkerd.io) CNI plugin in clusters whose networks
+[Multus](https://github.com/k8snetworkplumbingwg/multus-cni) attaches: an operator gives namespaces the plugin's
+NetworkAttachmentDefinition, and a webhook adds it to their meshed pods. If your Multus has an auxiliary chain
+(Multus 4.2.2, OpenShift 4.22), you do not need this chart: [Multus](${docs("multus.md")}).
+
+## Install
 
 \`\`\`sh
 ${makeNamespace(CNI_NAME, NAMESPACE_LABELS)}
@@ -20,10 +23,29 @@ helm install linkerd-multus -n linkerd-multus --create-namespace ${chartReferenc
 kubectl annotate namespace shop linkerd.io/multus=enabled linkerd.io/inject=enabled
 \`\`\`
 
-With \`chained=false\` Multus alone calls the plugin, and the nodes' CNI configuration stays as it is.
+Install Multus first. With \`chained=false\` Multus alone calls the plugin, and the nodes' CNI configuration stays as it
+is. The operator reads the plugin's configuration from the chart \`linkerd2-cni\`, and creates and renews the webhook's
+certificate; with \`webhook.certificates: cert-manager\`, cert-manager does.
 
-By default the operator makes and renews the webhook's certificate itself; neither the chart nor what it renders holds
-one. With \`webhook.certificates: cert-manager\` it is cert-manager's.
+## Upgrade
+
+\`\`\`sh
+helm upgrade linkerd-multus -n linkerd-multus --reset-then-reuse-values ${chartReference("linkerd-multus")}
+\`\`\`
+
+## Uninstall
+
+\`\`\`sh
+helm uninstall linkerd-multus -n linkerd-multus
+kubectl delete net-attach-def --all-namespaces -l app.kubernetes.io/managed-by=linkerd-multus
+\`\`\`
+
+Uninstall it before \`linkerd2-cni\`. The second command removes the definitions, without which pods that name them do
+not start.
+
+## Compatibility
+
+Kubernetes 1.25 or later; tested with Multus 4.2.2.
 `;
 
 const notes = `Multus attaches meshed pods to the Linkerd CNI plugin once the operator runs:

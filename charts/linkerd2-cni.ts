@@ -5,7 +5,7 @@ import { NAMESPACE_LABELS } from "../constructs/namespace";
 import { FORMER_VALUES } from "../constructs/values";
 import { chartReference } from "../constructs/version";
 import { chartFiles, HelmChart, writeManifests } from "../helm/index";
-import { chartMetadata, concernsMultus } from "./metadata";
+import { chartMetadata, concernsMultus, docs } from "./metadata";
 import { labelNamespace, makeNamespace } from "./namespace";
 
 /** The presets of the value `platform` as a table in Markdown. */
@@ -25,17 +25,55 @@ function platformsTable(): string {
 }
 
 const introduction = `
-The [Linkerd](https://linkerd.io) CNI plugin on every node, made by cdk8s from typed constructs: pods join the mesh
-without the capability NET_ADMIN. Names, values and resources are those of linkerd's chart \`linkerd2-cni\`.
+Pods join the [Linkerd](https://linkerd.io) mesh without an init container that needs the capability NET_ADMIN: a CNI
+plugin, which this chart installs on every node, redirects their traffic to the proxy. The chart replaces linkerd's chart
+\`linkerd2-cni\` and keeps its values, resource names and annotations. It is an independent project, not part of Linkerd.
+
+## Install
 
 \`\`\`sh
 ${makeNamespace(NAME, NAMESPACE_LABELS)}
 helm install linkerd-cni -n linkerd-cni ${chartReference("linkerd2-cni")}
-linkerd install --crds --set installGatewayAPI=true | kubectl apply -f -
+helm test linkerd-cni -n linkerd-cni     # once its DaemonSet is ready
+linkerd install --crds --set installGatewayAPI=true | kubectl apply -f -   # without --set if the cluster has the Gateway API
 linkerd install --linkerd-cni-enabled | kubectl apply -f -
 \`\`\`
 
-The first label keeps Linkerd's webhooks away from the pods: the webhooks' own pods cannot start before them. The second label lets the pods mount directories of the node.
+The first label keeps Linkerd's webhooks from blocking the plugin's pods, which start before them. The second lets the
+pods mount directories of the node. On GKE, k3s, MicroK8s, OpenShift and RKE2 add \`--set platform=NAME\` ([platforms](#platforms)).
+\`l5d-cni check --pre\` names what prevents an installation, and the values that your cluster needs:
+[the command line](${docs("cli.md")}). From linkerd's chart: [migration](${docs("upgrade.md#migrate-from-linkerds-chart")}).
+
+## Upgrade
+
+\`\`\`sh
+helm upgrade linkerd-cni -n linkerd-cni --reset-then-reuse-values ${chartReference("linkerd2-cni")}
+\`\`\`
+
+Meshed pods keep starting meanwhile. A version that does not work on a node stops the rollout there; \`helm rollback\`
+takes it back. To change \`destCNINetDir\` or \`destCNIBinDir\`, uninstall first.
+
+## Uninstall
+
+\`\`\`sh
+helm uninstall linkerd-cni -n linkerd-cni
+\`\`\`
+
+Each node gets its CNI configuration back, byte by byte, and running pods keep their redirect. With \`nodeTaint\` or
+\`nri.require\`, read [what to do before](${docs("upgrade.md#uninstall")}).
+
+## Compatibility
+
+| | works with |
+|---|---|
+| Kubernetes | 1.25 or later |
+| nodes | Linux on x86-64 or arm64; kernel 4.18 or later with nf_tables, or 4.11 with \`iptables-legacy\` |
+| container runtime | tested with containerd 1.6, 2.2 and 2.3, and CRI-O 1.34 |
+| Linkerd | tested with pods as the injector of edge-26.5.1 writes them |
+
+GKE Autopilot and Fargate do not allow it. [Hosts](${docs("hosts.md")}) says what was tested and how.
+[Documentation](${docs("README.md")}) has the rest: NRI, Multus, GitOps, operation, and the cdk8s constructs that
+generate this chart.
 
 ## Platforms
 
@@ -88,7 +126,7 @@ export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
       description: "The Linkerd CNI plugin: pods join the mesh without NET_ADMIN",
       keywords: ["linkerd", "cni", "service-mesh"],
       concerns: (change) => !concernsMultus(change),
-      manual: "installer.md",
+      manual: "README.md",
     }),
   });
 }

@@ -9,6 +9,9 @@ import type { ChartMetadata } from "../helm/index";
 const root = join(__dirname, "..");
 const MAIN = `${repository}/blob/main`;
 
+/** The address of a page in docs. */
+export const docs = (page: string): string => `${MAIN}/docs/${page}`;
+
 /** The newest version in CHANGELOG.md. */
 interface Release {
   readonly version: string;
@@ -43,7 +46,7 @@ export function chartMetadata({ name, description, keywords, concerns, manual }:
   const read = (file: string): string => readFileSync(join(root, file), "utf8");
   const { license } = JSON.parse(read("package.json")) as { license: string };
   const links = [
-    { name: "Documentation", url: `${MAIN}/docs/${manual}` },
+    { name: "Documentation", url: docs(manual) },
     { name: "Changelog", url: `${MAIN}/CHANGELOG.md` },
     { name: "Support", url: `${repository}/issues` },
   ];

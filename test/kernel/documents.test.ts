@@ -198,8 +198,11 @@ suite("the documents' commands for a cluster", lacks, () => {
 
   describe("and those for a release", () => {
     beforeAll(async () => {
-      const { code, err } = await run("helm install linkerd-cni -n linkerd-cni dist/charts/linkerd2-cni");
-      expect([code, err]).toEqual([0, ""]);
+      for (const chart of ["linkerd2-cni", "linkerd-multus"]) {
+        const name = chart.replace("2", "");
+        const { code, err } = await run(`helm install ${name} -n ${name} dist/charts/${chart}`);
+        expect([code, err]).toEqual([0, ""]);
+      }
     });
     test.each(rows((text) => /^helm (?!install )/.test(text)))("%s: %s", runs);
   });
