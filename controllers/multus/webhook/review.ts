@@ -89,8 +89,11 @@ interface Subject {
   readonly name: string;
   readonly operation: string;
   readonly dryRun: boolean;
+  /** The pod's proxy already has its user, which an annotation cannot change. */
   readonly hasProxyUser: boolean;
-  readonly pod: DecisiveFields;
+  /** The annotations that decide; undefined if the pod has no annotations. */
+  readonly annotations: DecisiveAnnotations | undefined;
+  readonly isControlPlane: boolean;
 }
 
 export interface ReviewDeps {
@@ -129,7 +132,7 @@ function subjectOf(request: Fields): Subject | undefined {
   // Once the pod is on a node, annotations have no effect.
   if (operation === "UPDATE" && (spec?.text("nodeName") || metadata?.text("deletionTimestamp"))) return undefined;
   const containers = [...(spec?.list("containers") ?? []), ...(spec?.list("initContainers") ?? [])];
-  const [annotations, labels] = [metadata?.optional("annotations")?.texts(), metadata?.optional("labels")?.texts()];
+  const annotations = metadata?.optional("annotations")?.texts();
   const namespace = request.text("namespace") || request.refuse("namespace", "is empty");
   return {
     namespace,
@@ -138,13 +141,14 @@ function subjectOf(request: Fields): Subject | undefined {
     dryRun,
     // Injectors run when a pod is created, so the proxy's user is fixed at an update.
     hasProxyUser: operation === "UPDATE" && containers.some((container) => container.text("name") === PROXY),
-    pod: decisiveFields(metadata && { annotations, labels }),
+    annotations: annotations && decisive(annotations),
+    isControlPlane: isControlPlane({ labels: metadata?.optional("labels")?.texts() ?? {} }),
   };
 }
 
 /** The characters that a review keeps. */
 function sizeOf({ uid, subject }: Review): number {
-  const texts = [uid, subject?.namespace, subject?.name, ...Object.values(subject?.pod.metadata?.annotations ?? {})];
+  const texts = [uid, subject?.namespace, subject?.name, ...Object.values(subject?.annotations ?? {})];
   return texts.reduce((sum, text = "") => sum + text.length, 0);
 }
 
@@ -175,27 +179,9 @@ const DECISIVE = [
 type DecisiveName = (typeof DECISIVE)[number];
 type DecisiveAnnotations = Readonly<Partial<Record<DecisiveName, string>>>;
 
-/** The fields of a pod for the decision. */
-interface DecisiveFields {
-  readonly metadata?: { readonly annotations?: DecisiveAnnotations | undefined } | undefined;
-  readonly isControlPlane: boolean;
-}
-
-interface Metadata {
-  readonly annotations?: Annotations | null | undefined;
-  readonly labels?: Annotations | null | undefined;
-}
-
-/** Copies what decides from a pod's metadata. */
-function decisiveFields(metadata: Metadata | null | undefined): DecisiveFields {
-  const { annotations, labels } = metadata ?? {};
-  const present = DECISIVE.filter((name) => annotations?.[name] !== undefined);
-  const kept = annotations ? Object.fromEntries(present.map((name) => [name, annotations[name]])) : undefined;
-  return {
-    metadata: metadata ? { annotations: kept } : undefined,
-    isControlPlane: isControlPlane({ labels: labels ?? {} }),
-  };
-}
+/** Copies what decides. */
+const decisive = (annotations: Annotations): DecisiveAnnotations =>
+  Object.fromEntries(DECISIVE.flatMap((name) => (annotations[name] === undefined ? [] : [[name, annotations[name]]])));
 
 /** The namespace of the pod. */
 export interface PodNamespace {
@@ -210,30 +196,22 @@ interface AnnotateOptions {
   readonly uidRangeAnnotation: string;
   /** Offset from the range's first user id. */
   readonly proxyUidOffset: number;
-  /** The pod's proxy already has its user, which an annotation cannot change. @default false */
-  readonly hasProxyUser?: boolean;
 }
-
-/** The used part of RFC 6902. */
-interface Addition {
-  readonly op: "add";
-  readonly path: string;
-  readonly value: unknown;
-}
-type JsonPatch = readonly Addition[];
-
-/** One step of a JSON pointer. */
-const pointerStep = (name: string) => name.replaceAll("~", "~0").replaceAll("/", "~1");
 
 /** The result of a pod's review. */
 interface Verdict {
-  /** Empty if the pod does not change. */
-  readonly patch: JsonPatch;
+  /** The annotations to add. */
+  readonly added: Annotations;
   /** Warnings for the client that sent the request. */
   readonly warnings: readonly string[];
   /** Lines for the log. */
   readonly notes: readonly string[];
 }
+
+const UNCHANGED: Verdict = { added: {}, warnings: [], notes: [] };
+
+/** One step of a JSON pointer. */
+const pointerStep = (name: string) => name.replaceAll("~", "~0").replaceAll("/", "~1");
 
 const INJECTED = ["enabled", "ingress"];
 
@@ -254,107 +232,79 @@ function parseUidRange(text: string): UidRange | undefined {
   return first <= last && last <= MAX_ID ? { first, last } : undefined;
 }
 
-/** Collects annotations to add to a pod. */
-class Annotator {
-  readonly added: Record<string, string> = {};
-  readonly warnings: string[] = [];
-  readonly notes: string[] = [];
-  private readonly own: DecisiveAnnotations;
-  private readonly isControlPlane: boolean;
-
-  constructor(
-    pod: DecisiveFields,
-    private readonly namespace: PodNamespace,
-    private readonly options: AnnotateOptions,
-  ) {
-    this.own = pod.metadata?.annotations ?? {};
-    this.isControlPlane = namespace.name === options.linkerdNamespace && pod.isControlPlane;
-  }
-
-  run(): void {
-    for (const name of [Annotation.multus, Annotation.inject] as const) this.inherit(name);
-    const isMeshed = this.value(Annotation.multus) === ENABLED && INJECTED.includes(this.value(Annotation.inject));
-    if (!isMeshed && !this.isControlPlane) return;
-    this.attach();
-    if (!this.isControlPlane && this.options.hasProxyUser !== true) this.chooseUid();
-  }
-
-  /** An empty value counts as absent. */
-  private value(name: DecisiveName): string {
-    return this.added[name] ?? this.own[name] ?? "";
-  }
-
-  private inherit(name: DecisiveName): void {
-    const inherited = this.namespace.annotations[name];
-    if (this.value(name) === "" && inherited) this.added[name] = inherited;
-  }
-
-  private attach(): void {
-    const value = this.own[Annotation.networks] ?? "";
-    try {
-      const extended = withNetwork(value, NetworkDefinition.name, this.namespace.name);
-      if (extended !== value) this.added[Annotation.networks] = extended;
-    } catch (error) {
-      if (!(error instanceof NetworksError)) throw error;
-      const problem = `${Annotation.networks} ${error.message}; left as it is, without ${NetworkDefinition.name}`;
-      this.warnings.push(problem);
-      this.notes.push(problem);
-    }
-  }
-
-  /** The proxy runs as a user that its namespace allows, unless an annotation sets one. */
-  private chooseUid(): void {
-    const { uidRangeAnnotation, proxyUidOffset } = this.options;
-    const { name, annotations } = this.namespace;
-    const allowed = annotations[uidRangeAnnotation];
-    if (!allowed || this.value(Annotation.proxyUid) !== "" || annotations[Annotation.proxyUid]) return;
-    const range = parseUidRange(allowed);
-    const where = `${uidRangeAnnotation} on namespace ${name}: ${JSON.stringify(allowed)}`;
-    if (range === undefined) {
-      this.notes.push(`${where} is not FIRST/SIZE; ${Annotation.proxyUid} is not set`);
-      return;
-    }
-    const wanted = range.first + proxyUidOffset;
-    const fits = wanted >= range.first && wanted <= range.last;
-    if (!fits) this.notes.push(`${where} does not hold ${wanted}; ${Annotation.proxyUid} is ${range.first}`);
-    this.added[Annotation.proxyUid] = String(fits ? wanted : range.first);
+/** Makes Multus call the plugin. */
+function attached(networks: string, podNamespace: string): Verdict {
+  try {
+    const extended = withNetwork(networks, NetworkDefinition.name, podNamespace);
+    return { ...UNCHANGED, added: extended === networks ? {} : { [Annotation.networks]: extended } };
+  } catch (error) {
+    if (!(error instanceof NetworksError)) throw error;
+    const problem = `${Annotation.networks} ${error.message}; left as it is, without ${NetworkDefinition.name}`;
+    return { added: {}, warnings: [problem], notes: [problem] };
   }
 }
 
-/** The smallest patch that adds annotations. */
-function additions(pod: DecisiveFields, added: Annotations): JsonPatch {
-  if (Object.keys(added).length === 0) return [];
-  if (!pod.metadata) return [{ op: "add", path: "/metadata", value: { annotations: added } }];
-  const path = "/metadata/annotations";
-  if (!pod.metadata.annotations) return [{ op: "add", path, value: added }];
-  return Object.entries(added).map(([name, value]) => ({ op: "add", path: `${path}/${pointerStep(name)}`, value }));
+/** Gives the proxy a user that its namespace allows. */
+function proxyUser({ name, annotations }: PodNamespace, options: AnnotateOptions): Verdict {
+  const { uidRangeAnnotation, proxyUidOffset } = options;
+  const allowed = annotations[uidRangeAnnotation];
+  if (!allowed) return UNCHANGED;
+  const range = parseUidRange(allowed);
+  const where = `${uidRangeAnnotation} on namespace ${name}: ${JSON.stringify(allowed)}`;
+  if (range === undefined) {
+    return { ...UNCHANGED, notes: [`${where} is not FIRST/SIZE; ${Annotation.proxyUid} is not set`] };
+  }
+  const wanted = range.first + proxyUidOffset;
+  const fits = wanted >= range.first && wanted <= range.last;
+  return {
+    added: { [Annotation.proxyUid]: String(fits ? wanted : range.first) },
+    warnings: [],
+    notes: fits ? [] : [`${where} does not hold ${wanted}; ${Annotation.proxyUid} is ${range.first}`],
+  };
 }
 
 /** Decides which annotations to add to a pod that has not started yet. No I/O. */
-function annotatePod(pod: DecisiveFields, namespace: PodNamespace, options: AnnotateOptions): Verdict {
-  const annotator = new Annotator(pod, namespace, options);
+function annotate(subject: Subject, namespace: PodNamespace, options: AnnotateOptions): Verdict {
+  const { annotations: own = {}, hasProxyUser } = subject;
   // A static pod has no injected proxy, whatever its mirror says.
-  if (pod.metadata?.annotations?.[Annotation.mirror] === undefined) annotator.run();
-  const { added, warnings, notes } = annotator;
-  return { patch: additions(pod, added), warnings, notes };
+  if (own[Annotation.mirror] !== undefined) return UNCHANGED;
+  // An empty value counts as absent.
+  const inherited = [Annotation.multus, Annotation.inject].flatMap((name) => {
+    const value = namespace.annotations[name];
+    return own[name] || !value ? [] : [[name, value]];
+  });
+  const added: Annotations = Object.fromEntries(inherited);
+  const value = (name: DecisiveName) => added[name] ?? own[name] ?? "";
+  const isMeshed = value(Annotation.multus) === ENABLED && INJECTED.includes(value(Annotation.inject));
+  const isControlPlanes = namespace.name === options.linkerdNamespace && subject.isControlPlane;
+  if (!isMeshed && !isControlPlanes) return { ...UNCHANGED, added };
+  const networks = attached(value(Annotation.networks), namespace.name);
+  const hasUser = hasProxyUser || own[Annotation.proxyUid] || namespace.annotations[Annotation.proxyUid];
+  const user = isControlPlanes || hasUser ? UNCHANGED : proxyUser(namespace, options);
+  return {
+    added: { ...added, ...networks.added, ...user.added },
+    warnings: networks.warnings,
+    notes: [...networks.notes, ...user.notes],
+  };
 }
 
-const UNCHANGED: Verdict = { patch: [], warnings: [], notes: [] };
-
-async function judge(subject: Subject | undefined, { namespace, options, log }: ReviewDeps): Promise<Verdict> {
-  if (subject === undefined) return UNCHANGED;
-  const { name, operation, dryRun, hasProxyUser, pod } = subject;
-  const place = await namespace(subject.namespace);
-  const verdict = annotatePod(pod, place, { ...options, hasProxyUser });
-  const about = { namespace: place.name, pod: name, operation, dryRun };
-  for (const note of verdict.notes) log.warn(note, about);
-  if (verdict.patch.length > 0) log.info("annotates a pod", about);
-  return verdict;
+/** The smallest JSON patch (RFC 6902) that adds annotations. */
+function additions(before: DecisiveAnnotations | undefined, added: Annotations) {
+  const path = "/metadata/annotations";
+  if (Object.keys(added).length === 0) return [];
+  if (before === undefined) return [{ op: "add", path, value: added }];
+  return Object.entries(added).map(([name, value]) => ({ op: "add", path: `${path}/${pointerStep(name)}`, value }));
 }
 
 /** Answers a review of a pod, without side effects. @throws what `namespace` throws */
 export async function answerReview({ uid, subject }: Review, deps: ReviewDeps): Promise<AdmissionResponse> {
-  const { patch, warnings } = await judge(subject, deps);
+  if (subject === undefined) return { uid, allowed: true };
+  const place = await deps.namespace(subject.namespace);
+  const { added, warnings, notes } = annotate(subject, place, deps.options);
+  const patch = additions(subject.annotations, added);
+  const about = { namespace: place.name, pod: subject.name, operation: subject.operation, dryRun: subject.dryRun };
+  for (const note of notes) deps.log.warn(note, about);
+  if (patch.length > 0) deps.log.info("annotates a pod", about);
   return {
     uid,
     allowed: true,

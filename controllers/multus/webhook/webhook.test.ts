@@ -1,4 +1,4 @@
-import { NamespaceLookup } from "./namespace-lookup";
+import { NamespaceLookup } from "./webhook";
 
 const shop = { name: "shop", annotations: { "linkerd.io/inject": "enabled" }, terminating: false };
 

@@ -1,4 +1,4 @@
-import { jsonExcess } from "./json-excess";
+import { jsonExcess } from "./server";
 
 const excess = (text: string) => jsonExcess(new TextEncoder().encode(text));
 
