@@ -5,9 +5,8 @@ import { FORMER_VALUES, values } from "../constructs/values";
 import { FROM_PARENTS } from "../helm/package";
 import { nearest } from "../helm/problems";
 import { booleanOf, checkedBy, fieldOf, nameOf, optionName, REGISTRY, TAG, VALUE_FLAGS, type ValueFlag } from "./flags";
-import { complain, type Io } from "./io";
+import { complain, type Io, isUrl, withoutCredentials } from "./io";
 import { asText, typed, withAssignments, withFile } from "./set";
-import { isUrl, withoutCredentials } from "./web";
 import { YAML } from "./yaml";
 
 type Map = Record<string, unknown>;

@@ -3,9 +3,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pc from "picocolors";
-import type { Ended, Io } from "./io";
+import { type Ended, fetchText, type Io } from "./io";
 import { runProgram } from "./program";
-import { fetchText } from "./web";
 
 /** Runs a program to its end, with this one's environment. @throws if it cannot be started */
 function execute(program: string, args: readonly string[]): Promise<Ended> {

@@ -1,11 +1,14 @@
 import { Command, CommanderError, Option } from "commander";
-import { CNI_NAME } from "../cni/contract";
+import { Annotation, CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { version } from "../constructs";
+import { values } from "../constructs/values";
 import { registry } from "../constructs/version";
+import { choicesText, type Field, fieldsOf } from "../helm/fields";
+import { nearest } from "../helm/problems";
 import { addCheck } from "./check/command";
+import { type DaemonSet, imageOf, NAME } from "./check/objects";
 import { COMPLETE, completed, completion, SHELLS, type Shell } from "./completion";
-import { withExamples } from "./examples";
 import { addExplain } from "./explain/command";
 import { fieldOf, VALUE_FLAGS, type ValueFlag } from "./flags";
 import { flagNames, givenValues, type ValueOptions } from "./given-values";
@@ -15,8 +18,7 @@ import { docs } from "./links";
 import { foundElsewhere, removed } from "./removal";
 import { addReport } from "./report/command";
 import { FORMATS, type Format, formatted, installed, type Manifest } from "./resources";
-import { valuesText } from "./values-text";
-import { addVersion } from "./version";
+import { indented } from "./wrap";
 
 function valueOption(flag: ValueFlag): Option {
   const { description, choices, default: value } = fieldOf(flag.path);
@@ -97,6 +99,137 @@ function addUninstall(program: Command, io: Io): void {
   });
 }
 
+interface VersionOptions extends ClusterOptions {
+  readonly cniNamespace: string;
+  readonly client?: true;
+  readonly short?: true;
+}
+
+/**
+ * The tag of the installer's image. If that is not a version, as in a mirror, the version that the installation's
+ * annotation names; without one, the tag or digest.
+ */
+function versionOf(set: DaemonSet): string | undefined {
+  const [name, digest] = imageOf(set)?.split("@") ?? [];
+  const [, tag] = /:([\w][\w.-]*)$/.exec(name ?? "") ?? [];
+  if (tag !== undefined && /^\D*\d+\.\d+/.test(tag)) return tag;
+  const [, created] = / (\S+)$/.exec(set.metadata.annotations?.[Annotation.createdBy] ?? "") ?? [];
+  return created ?? tag ?? digest;
+}
+
+async function serverVersion(options: VersionOptions, io: Io): Promise<string> {
+  const question = { kind: "daemonset", name: NAME, namespace: options.cniNamespace };
+  try {
+    const set = await new Kubectl(io, options).get<DaemonSet>(question);
+    return (set === undefined ? undefined : versionOf(set)) ?? "unavailable";
+  } catch (error) {
+    if (!(error instanceof KubectlError)) throw error;
+    complain(io, error.message);
+    return "unavailable";
+  }
+}
+
+/** Adds `l5d-cni version`, which prints what `linkerd version` prints. */
+function addVersion(program: Command, io: Io): void {
+  const command = program
+    .command("version")
+    .description("Print the version of this command, and of the plugin in the cluster")
+    .option("--client", "Print only the version of this command, and do not ask the cluster")
+    .option("--short", "Print the numbers alone")
+    .option("--cni-namespace <name>", "Namespace of the plugin", CNI_NAME);
+  for (const flag of clusterFlags()) command.addOption(flag);
+  command.action(async (options: VersionOptions) => {
+    const label = (text: string) => (options.short === true ? "" : `${text} version: `);
+    io.out(`${label("Client")}${version}\n`);
+    if (options.client !== true) io.out(`${label("Server")}${await serverVersion(options, io)}\n`);
+  });
+}
+
+const DEFAULT_COLUMNS = 80;
+
+const valueName = ({ path }: Field): string => path.join(".");
+
+/** The values of a name: one value, or those of a group. @throws an Error that suggests another name */
+function named(name: string): readonly Field[] {
+  const all = fieldsOf(values);
+  const found = all.filter((field) => valueName(field) === name || valueName(field).startsWith(`${name}.`));
+  if (found.length > 0) return found;
+  const guess = nearest(name, all.map(valueName));
+  throw new Error(`${name} is not a value${guess === undefined ? "" : `: did you mean ${guess}?`}`);
+}
+
+function block(field: Field, columns: number): string {
+  const { type, description, default: value, choices } = field;
+  const facts = [type, ...(value === undefined ? [] : [`default ${JSON.stringify(value)}`])].join(", ");
+  const allowed = choices.length === 0 ? [] : indented(`One of ${choicesText(choices)}`, 4, columns);
+  return [valueName(field), ...indented(facts, 4, columns), ...indented(description, 4, columns), ...allowed, ""].join(
+    "\n",
+  );
+}
+
+interface ValuesOptions {
+  readonly output: "text" | "json";
+}
+
+function addValues(program: Command, io: Io): void {
+  program
+    .command("values")
+    .description("Print the values of the chart: name, type, default and meaning")
+    .argument("[name]", "One value, or a group such as nri")
+    .addOption(new Option("-o, --output <format>", "Format").choices(["text", "json"]).default("text"))
+    .action((name: string | undefined, { output }: ValuesOptions) => {
+      const fields = name === undefined ? fieldsOf(values) : named(name);
+      const listed = fields.map(({ path, ...field }) => ({ name: path.join("."), ...field }));
+      const blocks = () => fields.map((field) => block(field, io.columns ?? DEFAULT_COLUMNS)).join("\n");
+      io.out(output === "text" ? blocks() : `${JSON.stringify(listed, undefined, 2)}\n`);
+    });
+}
+
+/** Example command lines for help, by command; each without the program's name, with a description. */
+const EXAMPLES: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  "install-cni": [
+    ["install-cni | kubectl apply -f -", "with the defaults"],
+    ["install-cni --platform k3s -f values.yaml | kubectl apply -f -", "k3s, with values of a file"],
+    ["install-cni --set nri.enabled=true", "look at the manifests first"],
+  ],
+  "uninstall-cni": [["uninstall-cni | kubectl delete --ignore-not-found -f -", "all but the namespace"]],
+  check: [
+    ["check --pre", "before an installation"],
+    ["check --wait 2m", "after it, until all is well"],
+    ["check -o json", "for a program"],
+  ],
+  explain: [
+    ["explain shop/cart-7d9f", "one pod"],
+    ["explain deploy/web -n shop --rules", "the pods of a Deployment, with the rules"],
+    ["explain -f pod.yaml", "a pod before it is created"],
+  ],
+  report: [
+    ["report", "into the working directory"],
+    ["report -o - | tar tzf -", "list its files"],
+  ],
+  values: [
+    ["values", "all"],
+    ["values nri", "those of a group"],
+    ["values -o json", "for a program"],
+  ],
+  version: [["version --client --short", "the number alone"]],
+  completion: [
+    ["completion bash > /etc/bash_completion.d/l5d-cni", "for all users"],
+    ["completion zsh > ~/.zfunc/_l5d-cni", "where ~/.zfunc is in fpath"],
+    ["completion fish | source", "in this fish"],
+  ],
+};
+
+/** Adds the examples to the help of each command. */
+function withExamples(program: Command): Command {
+  for (const command of program.commands) {
+    const examples = EXAMPLES[command.name()] ?? [];
+    const lines = examples.map(([line, what]) => `  # ${what}\n  ${program.name()} ${line}`);
+    if (lines.length > 0) command.addHelpText("after", `\nExamples:\n${lines.join("\n")}`);
+  }
+  return program;
+}
+
 /** The program's name as a kubectl plugin, which kubectl finds on PATH. */
 const KUBECTL_PLUGIN = "kubectl-l5d_cni";
 /** The program that kubectl runs to complete a command line of its plugin. */
@@ -130,14 +263,7 @@ function makeProgram(io: Io, name: string): Command {
   addExplain(program, io);
   addReport(program, io);
   addVersion(program, io);
-  program
-    .command("values")
-    .description("Print the values of the chart: name, type, default and meaning")
-    .argument("[name]", "One value, or a group such as nri")
-    .addOption(new Option("-o, --output <format>", "Format").choices(["text", "json"]).default("text"))
-    .action((of: string | undefined, { output }: { output: "text" | "json" }) => {
-      io.out(valuesText(output, of, io.columns));
-    });
+  addValues(program, io);
   program
     .command("completion")
     .description("Print the script that completes commands, flags and values in a shell")

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { fetchText } from "./web";
+import { fetchText } from "./io";
 
 const pages: Readonly<Record<string, string>> = {
   "/values.yaml": "proxyUID: 9\n",
