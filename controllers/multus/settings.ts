@@ -2,7 +2,6 @@ import {
   Annotation,
   CERTIFICATE_DIR,
   CERTIFICATE_SOURCES,
-  type CertificateSource,
   CNI_NAME,
   KUBECONFIG_FILE,
   MULTUS_NAME,
@@ -12,59 +11,12 @@ import {
   WEBHOOK_SECRET,
   WEBHOOK_SERVICE,
 } from "../../cni/contract";
-import { LOG_LEVELS, type LogLevel } from "../../cni/stanza";
-import { type InCluster, readInCluster } from "../../kubernetes/in-cluster";
-import type { Rate } from "../../kubernetes/rate-limiter";
-import type { ListenAddress } from "../../process/http-server";
-import { LOG_FORMATS, type LogFormat } from "../../process/log";
+import { LOG_LEVELS } from "../../cni/stanza";
+import { readInCluster } from "../../kubernetes/in-cluster";
+import { LOG_FORMATS } from "../../process/log";
 import { type Environment, SettingsReader } from "../../process/settings";
 
 const HOUR_MS = 3_600_000;
-
-/** The webhook's names and certificates. */
-export interface WebhookSettings {
-  readonly port: number;
-  /** Name of its Service, in the operator's namespace. */
-  readonly service: string;
-  /** Name of the MutatingWebhookConfiguration whose caBundle the operator maintains. */
-  readonly configuration: string;
-  /** `self`: made and rotated here; `mounted`: read from {@link certificateDir}. */
-  readonly certificates: CertificateSource;
-  /** Name of the Secret with the operator's certificate. */
-  readonly certificateSecret: string;
-  /** Directory with `tls.crt` and `tls.key`. */
-  readonly certificateDir: string;
-  /** Validity of the operator's certificate. */
-  readonly certificateValidityMs: number;
-}
-
-/** Settings of the Multus operator. */
-export interface Settings {
-  readonly logLevel: LogLevel;
-  readonly logFormat: LogFormat;
-  /** Namespace of ConfigMap linkerd-cni-config. */
-  readonly cniNamespace: string;
-  /** Namespace of Linkerd's control plane. */
-  readonly linkerdNamespace: string;
-  /** Path of the plugin's kubeconfig on the nodes. */
-  readonly cniKubeconfig: string;
-  /** Name of the namespaces' annotation with the range of user ids, `FIRST/SIZE`. */
-  readonly uidRangeAnnotation: string;
-  /** Added to the first user id of the range. */
-  readonly proxyUidOffset: number;
-  readonly webhook: WebhookSettings;
-  /** Undefined: metrics are disabled. */
-  readonly metrics: ListenAddress | undefined;
-  readonly health: ListenAddress;
-  /** Only the holder of the Lease writes definitions. */
-  readonly leaderElect: boolean;
-  /** Rate limit of writes of definitions. */
-  readonly rate: Rate;
-  /** This pod's namespace, which contains the Lease and the Secret. */
-  readonly podNamespace: string;
-  readonly podName: string;
-  readonly cluster: InCluster;
-}
 
 /** Names and defaults; the first nine equal those of linkerd's operator. */
 const FLAGS = {
@@ -99,44 +51,56 @@ const ANNOTATION = {
   what: "an annotation's name such as openshift.io/sa.scc.uid-range",
 };
 
-type Flags = SettingsReader<typeof FLAGS>;
-
-function readWebhook(read: Flags): WebhookSettings {
-  return {
-    port: read.flag(OperatorFlag.webhookPort).port(),
-    service: read.flag(OperatorFlag.webhookService).matching(LABEL),
-    configuration: read.flag(OperatorFlag.webhookConfiguration).matching(NAME),
-    certificates: read.flag(OperatorFlag.certificates).oneOf(CERTIFICATE_SOURCES),
-    certificateSecret: read.flag(OperatorFlag.certificateSecret).matching(NAME),
-    certificateDir: read.flag(OperatorFlag.certificateDir).absolutePath(),
-    certificateValidityMs: read.flag(OperatorFlag.certificateValidity).positive() * HOUR_MS,
-  };
-}
-
 /** Reads the command line and the environment. @throws an Error that lists all problems */
-export function readSettings(args: readonly string[], environment: Environment): Settings {
+export function readSettings(args: readonly string[], environment: Environment) {
   const read = new SettingsReader({ environment, args, flags: FLAGS });
   const metrics = read.flag(OperatorFlag.metricsAddress);
-  const settings: Settings = {
+  const settings = {
     logLevel: read.flag(OperatorFlag.logLevel).oneOf(LOG_LEVELS),
     logFormat: read.flag(OperatorFlag.logFormat).oneOf(LOG_FORMATS),
+    /** Namespace of ConfigMap linkerd-cni-config. */
     cniNamespace: read.flag(OperatorFlag.cniNamespace).matching(LABEL),
+    /** Namespace of Linkerd's control plane. */
     linkerdNamespace: read.flag(OperatorFlag.linkerdNamespace).matching(LABEL),
+    /** Path of the plugin's kubeconfig on the nodes. */
     cniKubeconfig: read.flag(OperatorFlag.cniKubeconfig).absolutePath(),
+    /** Name of the namespaces' annotation with the range of user ids, `FIRST/SIZE`. */
     uidRangeAnnotation: read.flag(OperatorFlag.uidRangeAnnotation).matching(ANNOTATION),
+    /** Added to the first user id of the range. */
     proxyUidOffset: read.flag(OperatorFlag.proxyUidOffset).integer(),
-    webhook: readWebhook(read),
+    webhook: {
+      port: read.flag(OperatorFlag.webhookPort).port(),
+      /** Name of its Service, in the operator's namespace. */
+      service: read.flag(OperatorFlag.webhookService).matching(LABEL),
+      /** Name of the MutatingWebhookConfiguration whose caBundle the operator maintains. */
+      configuration: read.flag(OperatorFlag.webhookConfiguration).matching(NAME),
+      /** `self`: made and rotated here; `mounted`: read from `certificateDir`. */
+      certificates: read.flag(OperatorFlag.certificates).oneOf(CERTIFICATE_SOURCES),
+      /** Name of the Secret with the operator's certificate. */
+      certificateSecret: read.flag(OperatorFlag.certificateSecret).matching(NAME),
+      /** Directory with `tls.crt` and `tls.key`. */
+      certificateDir: read.flag(OperatorFlag.certificateDir).absolutePath(),
+      /** Validity of the operator's certificate. */
+      certificateValidityMs: read.flag(OperatorFlag.certificateValidity).positive() * HOUR_MS,
+    },
+    /** Undefined: metrics are disabled. */
     metrics: metrics.value === NO_ADDRESS ? undefined : metrics.address(),
     health: read.flag(OperatorFlag.healthAddress).address(),
+    /** Only the holder of the Lease writes definitions. */
     leaderElect: read.flag(OperatorFlag.leaderElect).boolean(),
+    /** Rate limit of writes of definitions. */
     rate: {
       perSecond: read.flag(OperatorFlag.requestsPerSecond).positive(),
       burst: Math.max(1, read.flag(OperatorFlag.requestBurst).positive()),
     },
+    /** This pod's namespace, which contains the Lease and the Secret. */
     podNamespace: read.required(PodVariable.podNamespace, "set it from metadata.namespace"),
     podName: read.required(PodVariable.podName, "set it from metadata.name"),
     cluster: readInCluster(read),
-  };
+  } as const;
   read.finish();
   return settings;
 }
+
+/** Settings of the Multus operator. */
+export type Settings = ReturnType<typeof readSettings>;

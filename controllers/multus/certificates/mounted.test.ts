@@ -6,7 +6,7 @@ import { createLog } from "../../../process/log";
 import { Registry } from "../../../process/metrics";
 import type { TlsPair } from "./certificate";
 import { issueCertificate } from "./issue";
-import { MountedCertificate } from "./mounted";
+import { followFiles } from "./mounted";
 import { ServedCertificate } from "./served";
 
 const directory = mkdtempSync(join(tmpdir(), "mounted-"));
@@ -42,7 +42,7 @@ test("follows the files, waits for them, and keeps the current pair while they d
   });
   const { signal } = stopping;
   const deps = { served, clock: fast, log: logger, signal };
-  const done = new MountedCertificate(join(directory, "data"), deps).run();
+  const done = followFiles(join(directory, "data"), deps);
   await until(() => log.some((line) => line.includes("no such file")));
   mount("1", one);
   await until(() => used.length === 1);

@@ -16,37 +16,24 @@ interface MountedCertificateDeps {
 
 const CHECK_EVERY_MS = 5_000;
 
-/** Follows a certificate in files that another program, such as cert-manager, writes and rotates. */
-export class MountedCertificate {
-  private problem = "";
-
-  /** @param directory of `tls.crt` and `tls.key` */
-  constructor(
-    private readonly directory: string,
-    private readonly deps: MountedCertificateDeps,
-  ) {}
-
-  /** Runs until the signal is given. */
-  async run(): Promise<void> {
-    await new Loop(async () => {
-      this.check();
-      return CHECK_EVERY_MS;
-    }, this.deps).run();
-  }
-
-  private check(): void {
-    const { directory } = this;
-    const { log, served } = this.deps;
+/**
+ * Follows a certificate in files that another program, such as cert-manager, writes and rotates, until the signal is
+ * given. @param directory of `tls.crt` and `tls.key`
+ */
+export async function followFiles(directory: string, { served, log, ...deps }: MountedCertificateDeps): Promise<void> {
+  let problem = "";
+  const check = async () => {
     try {
       const [cert = "", key = ""] = ["tls.crt", "tls.key"].map((name) => readFileSync(join(directory, name), "utf8"));
-      const pair = { cert, key };
       // During a rotation one file may be newer than the other.
-      served.serve({ ...pair, validTo: readPair(pair, "tls").validTo });
-      this.problem = "";
+      served.serve({ cert, key, validTo: readPair({ cert, key }, "tls").validTo });
+      problem = "";
     } catch (error) {
-      const problem = reasonOf(error);
-      if (problem !== this.problem) log.warn(`certificate in ${directory}: ${problem}`);
-      this.problem = problem;
+      const reason = reasonOf(error);
+      if (reason !== problem) log.warn(`certificate in ${directory}: ${reason}`);
+      problem = reason;
     }
-  }
+    return CHECK_EVERY_MS;
+  };
+  await new Loop(check, deps).run();
 }

@@ -8,7 +8,7 @@ import type { Clock } from "../../../process/clock";
 import type { Registry } from "../../../process/metrics";
 import { HttpError } from "../../../system/http/server";
 import type { TlsPair } from "../certificates/certificate";
-import { MountedCertificate } from "../certificates/mounted";
+import { followFiles } from "../certificates/mounted";
 import { CertificateRotator } from "../certificates/rotator";
 import { ServedCertificate } from "../certificates/served";
 import { type Namespace, namespaceOf } from "../namespace";
@@ -109,9 +109,7 @@ export class Webhook {
     const { webhook, podNamespace } = settings;
     const served = new ServedCertificate({ log, registry, use: (pair: TlsPair) => this.use(pair) });
     const deps = { ...this.deps, served };
-    if (webhook.certificates === "mounted") {
-      return new MountedCertificate(webhook.certificateDir, deps).run();
-    }
+    if (webhook.certificates === "mounted") return followFiles(webhook.certificateDir, deps);
     const options = {
       namespace: podNamespace,
       secret: webhook.certificateSecret,
