@@ -1,6 +1,7 @@
 import { ApiObject, type ApiObjectProps, Chart, type GroupVersionKind } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
+import { Annotation } from "../cni/contract";
 import {
   HelmChart,
   type HelmManifest,
@@ -10,6 +11,7 @@ import {
   type Input,
   inputsOf,
   lazily,
+  merge,
   type Part,
   type Parts,
   type Refs,
@@ -48,6 +50,8 @@ type Added = Input<Readonly<Record<string, string>>>;
 /** The values that every installation has. */
 interface SharedValues {
   readonly commonLabels: Added;
+  readonly podLabels: Added;
+  readonly podAnnotations: Added;
   readonly extraObjects: Input<readonly ApiObjectProps[]>;
   readonly networkPolicy: { readonly enabled: Input<boolean> };
 }
@@ -99,6 +103,20 @@ export abstract class Installation<T extends object> extends Construct {
   /** The metadata of a cluster-scoped resource. */
   protected clusterMetadata(): HelmMetadata {
     return { name: this.identity.name, labels: this.labels() };
+  }
+
+  /** The metadata of a resource, with labels by which another program selects it. */
+  protected selectable(added: Added): HelmMetadata {
+    return { ...this.metadata(), labels: this.labels({}, merge(added, this.shared.commonLabels)) };
+  }
+
+  /** The metadata of its pods, which Linkerd must not inject. */
+  protected podMetadata(own: Labels, annotations: Labels = {}) {
+    const { podLabels, podAnnotations, commonLabels } = this.shared;
+    return {
+      labels: this.labels(own, merge(podLabels, commonLabels)),
+      annotations: { ...spread(podAnnotations), ...annotations, [Annotation.inject]: "disabled" },
+    };
   }
 
   /** Adds a resource, unless its condition is known to be false. */

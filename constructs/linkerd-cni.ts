@@ -16,9 +16,7 @@ import {
   define,
   entryOf,
   eq,
-  type Input,
   matches,
-  merge,
   not,
   or,
   orElse,
@@ -26,7 +24,6 @@ import {
   type Parts,
   present,
   sha256,
-  spread,
   type Templated,
   text,
   toJson,
@@ -311,10 +308,7 @@ export class LinkerdCni extends Installation<Values> {
 
   /** The objects for Prometheus. */
   protected createMonitoring(): Monitoring {
-    const metadata = (added: Input<Readonly<Record<string, string>>>) => ({
-      ...this.metadata(),
-      labels: this.labels({}, merge(added, this.values.commonLabels)),
-    });
+    const metadata = this.selectable.bind(this);
     const { namespace, values } = this;
     const { grafanaDashboard, healthPort, nri, podMonitor, prometheusRule, repairController } = values;
     const features = {
@@ -392,7 +386,7 @@ export class LinkerdCni extends Installation<Values> {
       selector: { matchLabels: SELECTOR },
       revisionHistoryLimit: this.values.revisionHistoryLimit,
       updateStrategy: updateStrategy(this.values),
-      template: { metadata: this.podMetadata(SELECTOR), spec: this.podSpec() },
+      template: { metadata: this.nodePodMetadata(SELECTOR), spec: this.podSpec() },
     };
   }
 
@@ -407,19 +401,13 @@ export class LinkerdCni extends Installation<Values> {
       selector: { matchLabels: NRI_SELECTOR },
       revisionHistoryLimit: this.values.revisionHistoryLimit,
       updateStrategy: nriUpdateStrategy,
-      template: { metadata: this.podMetadata(NRI_SELECTOR), spec: this.nriPodSpec() },
+      template: { metadata: this.nodePodMetadata(NRI_SELECTOR), spec: this.nriPodSpec() },
     };
   }
 
-  private podMetadata(selector: Labels) {
-    const podLabels = merge(this.values.podLabels, this.values.commonLabels);
-    const annotations = {
-      ...spread(this.values.podAnnotations),
-      ...this.createdBy(),
-      [Annotation.inject]: "disabled",
-      // Containers read the configuration when they start, so a change must replace the pods.
-      "checksum/config": sha256(toJson(this.configuration())),
-    };
-    return { labels: this.labels(selector, podLabels), annotations };
+  private nodePodMetadata(selector: Labels) {
+    // Containers read the configuration when they start, so a change must replace the pods.
+    const checksum = { "checksum/config": sha256(toJson(this.configuration())) };
+    return this.podMetadata(selector, { ...this.createdBy(), ...checksum });
   }
 }

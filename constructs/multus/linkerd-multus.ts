@@ -1,7 +1,7 @@
 import type { ApiObject, GroupVersionKind } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
-import { Annotation, OperatorPath } from "../../cni/contract";
+import { OperatorPath } from "../../cni/contract";
 import {
   and,
   concat,
@@ -9,12 +9,10 @@ import {
   type Input,
   int,
   matches,
-  merge,
   not,
   type Part,
   type Parts,
   present,
-  spread,
   type Templated,
   when,
 } from "../../helm/index";
@@ -130,12 +128,12 @@ export class LinkerdMultus extends Installation<MultusValues> {
 
   /** The objects for Prometheus. */
   protected createMonitoring(): Monitoring {
-    const { commonLabels, podMonitor, prometheusRule } = this.values;
+    const { podMonitor, prometheusRule } = this.values;
     return new Monitoring(this, "monitoring", {
       name: NAME,
       namespace: this.namespace,
       selector: SELECTOR,
-      metadata: (added) => ({ ...this.metadata(), labels: this.labels({}, merge(added, commonLabels)) }),
+      metadata: this.selectable.bind(this),
       podMonitor: { ...podMonitor, endpoints: [{ port: "metrics", path: OperatorPath.metrics }] },
       prometheusRule: { ...prometheusRule, groups: (job) => multusAlerts(this.values, job) },
     });
@@ -195,7 +193,6 @@ export class LinkerdMultus extends Installation<MultusValues> {
 
   /** The spec of the Deployment: its pods and update strategy. */
   protected deploymentSpec(): Part<k8s.DeploymentSpec> {
-    const podLabels = merge(this.values.podLabels, this.values.commonLabels);
     return {
       replicas: this.values.replicaCount,
       // On the host network, a new pod can start only after an old one has freed its ports.
@@ -205,10 +202,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
       }),
       selector: { matchLabels: SELECTOR },
       template: {
-        metadata: {
-          labels: this.labels({}, podLabels),
-          annotations: { ...spread(this.values.podAnnotations), [Annotation.inject]: "disabled" },
-        },
+        metadata: this.podMetadata({}),
         spec: this.podSpec(),
       },
     };
