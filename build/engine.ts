@@ -54,8 +54,8 @@ memory_buffer_alloc mps_reader mps_trace net_sockets padlock pkcs7 psa_crypto_ra
 psa_its_file ssl_cache ssl_cookie ssl_debug_helpers_generated ssl_ticket threading timing version version_features \
 x509_create x509_crl x509_csr x509write x509write_crt x509write_csr".split(" ");
 const HOST = join(root, "host");
-const HOST_FILES = ["main.c", "arena.c", "copy.c", "keys.c", "trust.c"];
 const TLS = join(HOST, "tls.c");
+const COMPILER = join(HOST, "compile.c");
 
 /** One way to compile C, with its own library. */
 interface Toolchain {
@@ -278,16 +278,10 @@ export async function buildBytecodeCompiler(sources?: Sources): Promise<string> 
   const here = npmToolchain(hostArchitecture());
   const library = await buildLibrary(here, foreign);
   const include = engineHeaders(foreign);
-  const source = await readFile(join(HOST, "compile.c"), "utf8");
+  const source = await readFile(COMPILER, "utf8");
   return cached("compile", [library, source, ...OURS], (made) =>
-    execute([...here.compiler, ...OURS, ...include, "compile.c", library, "-lm", ...here.link, "-o", made], HOST),
+    execute([...here.compiler, ...OURS, ...include, COMPILER, library, "-lm", ...here.link, "-o", made], HOST),
   );
-}
-
-/** Compiles one C file to a program for this machine, as the executable's files are: for tests. */
-export async function compileAlone(source: string, path: string): Promise<void> {
-  const { compiler, link } = npmToolchain(hostArchitecture());
-  await execute([...compiler, ...OURS, ...link, source, "-o", path], root);
 }
 
 /** Options of a build. */
@@ -322,13 +316,14 @@ export async function buildExecutable(path: string, options: ExecutableOptions):
   for (const entry of others) compiled.scripts.set(basename(entry, ".ts"), await compileScript(entry, compiler));
   const code = embed(compiled);
   const flags = [...OURS, ...MBEDTLS_CONFIG, ...include, ...toolchain.link];
-  const ours = (await readdir(HOST)).filter((name) => /\.[ch]$/.test(name)).sort();
-  const texts = await Promise.all(ours.map((name) => readFile(join(HOST, name), "utf8")));
-  const inputs = [toolchain.version, ...toolchain.compiler.slice(1), ...flags, library, code, ...ours, ...texts];
-  if (tls !== TLS) inputs.push(await readFile(tls, "utf8"));
+  const ours = (await readdir(HOST)).sort().map((name) => join(HOST, name));
+  const headers = ours.filter((path) => path.endsWith(".h"));
+  const sources = [...ours.filter((path) => path.endsWith(".c") && path !== TLS && path !== COMPILER), tls];
+  const texts = await Promise.all([...headers, ...sources].map((file) => readFile(file, "utf8")));
+  const inputs = [toolchain.version, ...toolchain.compiler.slice(1), ...flags, library, code, ...sources, ...texts];
   const made = await cached("executable", inputs, async (executable) => {
     await writeFile(join(dirname(executable), "scripts.c"), code);
-    const files = [...HOST_FILES.map((file) => join(HOST, file)), tls, "scripts.c", library, "-lm"];
+    const files = [...sources, "scripts.c", library, "-lm"];
     await execute([...toolchain.compiler, ...flags, ...files, "-o", executable], dirname(executable));
   });
   await mkdir(dirname(path), { recursive: true });

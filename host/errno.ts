@@ -1,18 +1,17 @@
 /** A system call that failed. */
 export class SystemError extends Error {
   override readonly name = "SystemError";
+  /** The name of the number, as in Node's errors. */
+  readonly code: string;
   constructor(
     /** The failed action with its object. */
     readonly operation: string,
     /** The kernel's number, positive. */
     readonly errno: number,
   ) {
-    super(`${operation}: ${errnoText(errno)}`);
-  }
-
-  /** The name of the number, as in Node's errors. */
-  get code(): string {
-    return errnoName(this.errno) ?? `error ${this.errno}`;
+    const code = errnoName(errno);
+    super(`${operation}: ${code}, ${errnoMeaning(code) ?? "try again"}${errno === Errno.EPERM ? NEEDED : ""}`);
+    this.code = code;
   }
 }
 
@@ -22,25 +21,40 @@ export function checked(operation: string, result: number): number {
   return result;
 }
 
-/** Numbers that x64 and arm64 share, from the kernel's asm-generic/errno.h. */
+/** The numbers of errors that x64 and arm64 share, from the kernel's asm-generic/errno.h. */
 export const Errno = {
   EPERM: 1,
   ENOENT: 2,
+  ESRCH: 3,
   EINTR: 4,
   EIO: 5,
+  ENXIO: 6,
+  E2BIG: 7,
+  ENOEXEC: 8,
   EBADF: 9,
+  ECHILD: 10,
   EAGAIN: 11,
   ENOMEM: 12,
   EACCES: 13,
+  EFAULT: 14,
+  EBUSY: 16,
   EEXIST: 17,
+  EXDEV: 18,
+  ENODEV: 19,
   ENOTDIR: 20,
   EISDIR: 21,
   EINVAL: 22,
+  ENFILE: 23,
   EMFILE: 24,
+  ETXTBSY: 26,
   EFBIG: 27,
   ENOSPC: 28,
+  ESPIPE: 29,
   EROFS: 30,
+  EMLINK: 31,
   EPIPE: 32,
+  ENAMETOOLONG: 36,
+  ENOLCK: 37,
   ENOSYS: 38,
   ENOTEMPTY: 39,
   ELOOP: 40,
@@ -51,44 +65,64 @@ export const Errno = {
   EAFNOSUPPORT: 97,
   EADDRINUSE: 98,
   EADDRNOTAVAIL: 99,
+  ENETDOWN: 100,
   ENETUNREACH: 101,
+  ECONNABORTED: 103,
   ECONNRESET: 104,
   ENOBUFS: 105,
+  ENOTCONN: 107,
   ETIMEDOUT: 110,
   ECONNREFUSED: 111,
+  EHOSTDOWN: 112,
   EHOSTUNREACH: 113,
+  ESTALE: 116,
+  EDQUOT: 122,
 } as const;
 
-const meanings: Readonly<Record<number, string>> = {
-  [Errno.EPERM]: "operation not permitted (CAP_NET_ADMIN and CAP_SYS_ADMIN are needed)",
-  [Errno.ENOENT]: "no such file",
-  [Errno.EIO]: "input/output error",
-  [Errno.EBADF]: "the descriptor is not open",
-  [Errno.ENOMEM]: "out of memory",
-  [Errno.EACCES]: "permission denied",
-  [Errno.EEXIST]: "exists already",
-  [Errno.ENOTDIR]: "part of the path is not a directory",
-  [Errno.EISDIR]: "is a directory",
-  [Errno.EINVAL]: "invalid argument",
-  [Errno.EMFILE]: "too many open files",
-  [Errno.EFBIG]: "it is too large",
-  [Errno.ENOSPC]: "no space left",
-  [Errno.EROFS]: "the file system is read-only",
-  [Errno.EPIPE]: "the reader is gone",
-  [Errno.ELOOP]: "too many symbolic links",
-  [Errno.EMSGSIZE]: "there are more rules than the kernel takes at once",
-  [Errno.ENOBUFS]: "the kernel's answer does not fit into the socket's buffer",
-  [Errno.EPROTONOSUPPORT]: "the kernel has no netfilter netlink",
-  [Errno.EOPNOTSUPP]: "the kernel does not support it",
-  [Errno.EAFNOSUPPORT]: "the kernel does not support the address family",
-  [Errno.EADDRINUSE]: "the port is taken",
-  [Errno.ECONNREFUSED]: "nothing listens there",
-  [Errno.ETIMEDOUT]: "timed out",
+/** For the plugin's calls. */
+const NEEDED = " (CAP_NET_ADMIN and CAP_SYS_ADMIN are needed)";
+
+/** What they mean for files, in Node's words, and for sockets. */
+const meanings: Readonly<Record<string, string>> = {
+  EPERM: "operation not permitted",
+  ENOENT: "no such file or directory",
+  EIO: "i/o error",
+  EBADF: "bad file descriptor",
+  ENOMEM: "not enough memory",
+  EACCES: "permission denied",
+  EBUSY: "resource busy or locked",
+  EEXIST: "file already exists",
+  EXDEV: "cross-device link not permitted",
+  ENOTDIR: "not a directory",
+  EISDIR: "illegal operation on a directory",
+  EINVAL: "invalid argument",
+  ENFILE: "file table overflow",
+  EMFILE: "too many open files",
+  ETXTBSY: "text file is busy",
+  EFBIG: "file too large",
+  ENOSPC: "no space left on device",
+  EROFS: "read-only file system",
+  EMLINK: "too many links",
+  EPIPE: "the reader is gone",
+  ENAMETOOLONG: "name too long",
+  ENOTEMPTY: "directory not empty",
+  ELOOP: "too many symbolic links encountered",
+  EMSGSIZE: "there are more rules than the kernel takes at once",
+  ENOBUFS: "the kernel's answer does not fit into the socket's buffer",
+  EPROTONOSUPPORT: "the kernel has no netfilter netlink",
+  EOPNOTSUPP: "the kernel does not support it",
+  EAFNOSUPPORT: "the kernel does not support the address family",
+  EADDRINUSE: "the port is taken",
+  ETIMEDOUT: "timed out",
+  ECONNREFUSED: "nothing listens there",
+  ESTALE: "stale file handle",
+  EDQUOT: "disk quota exceeded",
 };
 
-const errnoName = (errno: number) => Object.entries(Errno).find(([, value]) => value === errno)?.[0];
-
-function errnoText(errno: number): string {
-  const name = errnoName(errno);
-  return name === undefined ? `error ${errno}` : `${name}, ${meanings[errno] ?? "try again"}`;
+/** The name of a number: `ENOENT`. */
+export function errnoName(errno: number): string {
+  return Object.entries(Errno).find(([, number]) => number === errno)?.[0] ?? `E${errno}`;
 }
+
+/** The meaning of a name, if it says more than the name. */
+export const errnoMeaning = (name: string): string | undefined => meanings[name];

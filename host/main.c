@@ -703,7 +703,7 @@ static bool add_lasting(JSContext *ctx, JSValueConst host) {
   JSRuntime *runtime = JS_GetRuntime(ctx);
   JS_SetGCThreshold(runtime, LASTING_GC_THRESHOLD);
   JS_SetHostPromiseRejectionTracker(runtime, track_rejection, NULL);
-  return !JS_AddIntrinsicProxy(ctx) && !JS_AddIntrinsicPromise(ctx) && !JS_AddIntrinsicWeakRef(ctx) &&
+  return !JS_AddIntrinsicAToB(ctx) && !JS_AddIntrinsicProxy(ctx) && !JS_AddIntrinsicPromise(ctx) && !JS_AddIntrinsicWeakRef(ctx) &&
          JS_SetPropertyFunctionList(ctx, host, lasting_functions,
                                     sizeof lasting_functions / sizeof *lasting_functions) >= 0 &&
          JS_SetPropertyFunctionList(ctx, host, key_functions, key_functions_count) >= 0;
@@ -711,7 +711,7 @@ static bool add_lasting(JSContext *ctx, JSValueConst host) {
 
 static _Noreturn void run_main(void) {
   bool is_plugin = program == programs;
-  JSRuntime *runtime = new_runtime(!is_plugin);
+  JSRuntime *runtime = new_runtime();
   if (runtime == NULL) give_up(NULL);
   if (is_plugin) JS_SetMemoryLimit(runtime, MEMORY_LIMIT);
   else limit_memory(MEMORY_LIMIT);

@@ -2,8 +2,9 @@
 import { Annotation, Label, SETTING_PREFIX } from "../cni/contract";
 import { SETTINGS } from "../cni/decide";
 import { concat } from "../host/bytes";
-import { bytesField, Keys, Message, numberField, type Texts, type Wanted, whole } from "./protobuf";
+import { bytesField, Fields, Keys, numberField, type Texts } from "./protobuf";
 
+const NOTHING = new Uint8Array(0);
 const PACKAGE = "nri.pkg.api.v1alpha1";
 export const REGISTER = `${PACKAGE}.Runtime/RegisterPlugin`;
 
@@ -29,12 +30,12 @@ export interface Sandbox {
   readonly name: string;
   readonly namespace: string;
   /** The pod's UID, since earlier and later pods may have the same name. */
-  readonly uid?: string;
+  readonly uid?: string | undefined;
   /** The labels and annotations that decide about a pod. */
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   /** Path of its network namespace; a pod on the host's network has none. */
-  readonly netns?: string;
+  readonly netns?: string | undefined;
   /** Whether the runtime gave it an address. */
   readonly hasAddress: boolean;
 }
@@ -47,29 +48,53 @@ const ANNOTATIONS = new Keys([
   Annotation.proxyVersion,
   ...SETTINGS.map((setting) => `${SETTING_PREFIX}${setting}`),
 ]);
-const POD_FIELDS: Wanted = Object.assign(whole(Pod.id, Pod.name, Pod.uid, Pod.namespace, Pod.linux, Pod.addresses), {
-  [Pod.labels]: LABELS,
-  [Pod.annotations]: ANNOTATIONS,
-});
 const Linux = { namespaces: 5 } as const;
-const LINUX_FIELDS = whole(Linux.namespaces);
 const Namespace = { type: 1, path: 2 } as const;
 
-function sandboxOf(bytes: Uint8Array, texts: Texts): Sandbox {
-  const pod = new Message(bytes, texts, POD_FIELDS);
-  const namespaces = new Message(pod.data(Pod.linux), texts, LINUX_FIELDS).messages(Linux.namespaces);
-  const netns = namespaces.find((each) => each.text(Namespace.type) === "network")?.text(Namespace.path);
-  const uid = pod.text(Pod.uid);
-  return {
-    id: pod.text(Pod.id),
-    name: pod.text(Pod.name),
-    namespace: pod.text(Pod.namespace),
-    ...(uid ? { uid } : {}),
-    labels: pod.map(Pod.labels),
-    annotations: pod.map(Pod.annotations),
-    ...(netns ? { netns } : {}),
-    hasAddress: pod.all(Pod.addresses).length > 0,
-  };
+/** The path of the network namespace, if the current namespace is one. */
+function networkPath(namespace: Fields): string {
+  let [type, path] = ["", ""];
+  while (namespace.next()) {
+    if (namespace.field === Namespace.type) type = namespace.text();
+    else if (namespace.field === Namespace.path) path = namespace.text();
+  }
+  return type === "network" ? path : "";
+}
+
+function sandboxOf(pod: Fields): Sandbox {
+  let [id, name, uid, namespace, netns, hasAddress] = ["", "", "", "", "", false];
+  const labels: Record<string, string> = {};
+  const annotations: Record<string, string> = {};
+  while (pod.next()) {
+    switch (pod.field) {
+      case Pod.id:
+        id = pod.text();
+        break;
+      case Pod.name:
+        name = pod.text();
+        break;
+      case Pod.uid:
+        uid = pod.text();
+        break;
+      case Pod.namespace:
+        namespace = pod.text();
+        break;
+      case Pod.labels:
+        pod.addTo(labels, LABELS);
+        break;
+      case Pod.annotations:
+        pod.addTo(annotations, ANNOTATIONS);
+        break;
+      case Pod.linux:
+        for (const linux = pod.fields(); linux.next(); )
+          if (linux.field === Linux.namespaces) netns ||= networkPath(linux.fields());
+        break;
+      case Pod.addresses:
+        hasAddress = true;
+        break;
+    }
+  }
+  return { id, name, namespace, uid: uid || undefined, labels, annotations, netns: netns || undefined, hasAddress };
 }
 
 /** The runtime's name and version. */
@@ -82,11 +107,13 @@ export interface Configuration {
 const Configure = { runtimeName: 2, runtimeVersion: 3, requestTimeout: 5 } as const;
 
 export function readConfigure(payload: Uint8Array, texts: Texts): Configuration {
-  const read = new Message(payload, texts);
-  return {
-    runtime: `${read.text(Configure.runtimeName)} ${read.text(Configure.runtimeVersion)}`,
-    requestTimeout: read.number(Configure.requestTimeout),
-  };
+  let [name, version, requestTimeout] = ["", "", 0];
+  for (const read = new Fields(payload, texts); read.next(); ) {
+    if (read.field === Configure.runtimeName) name = read.text();
+    else if (read.field === Configure.runtimeVersion) version = read.text();
+    else if (read.field === Configure.requestTimeout) requestTimeout = read.number;
+  }
+  return { runtime: `${name} ${version}`, requestTimeout };
 }
 
 /** The running pods; `more` means that the next call continues the list. */
@@ -97,14 +124,15 @@ export interface Synchronization {
 }
 
 const Synchronize = { pods: 1, more: 3 } as const;
-const SYNCHRONIZE_FIELDS = whole(Synchronize.pods, Synchronize.more);
 
 export function readSynchronize(payload: Uint8Array, texts: Texts): Synchronization {
-  const read = new Message(payload, texts, SYNCHRONIZE_FIELDS);
-  return {
-    sandboxes: () => read.all(Synchronize.pods).map((pod) => sandboxOf(pod, texts)),
-    more: read.number(Synchronize.more) !== 0,
-  };
+  const pods: Fields[] = [];
+  let more = false;
+  for (const read = new Fields(payload, texts); read.next(); ) {
+    if (read.field === Synchronize.pods) pods.push(read.fields());
+    else if (read.field === Synchronize.more) more = read.number !== 0;
+  }
+  return { sandboxes: () => pods.map(sandboxOf), more };
 }
 
 const StateChange = { event: 1, pod: 2 } as const;
@@ -113,13 +141,20 @@ export function readStateChange(
   payload: Uint8Array,
   texts: Texts,
 ): { readonly event: number; readonly sandbox: Sandbox } {
-  const read = new Message(payload, texts);
-  return { event: read.number(StateChange.event), sandbox: sandboxOf(read.data(StateChange.pod), texts) };
+  let event = 0;
+  let pod = new Fields(NOTHING, texts);
+  for (const read = new Fields(payload, texts); read.next(); ) {
+    if (read.field === StateChange.event) event = read.number;
+    else if (read.field === StateChange.pod) pod = read.fields();
+  }
+  return { event, sandbox: sandboxOf(pod) };
 }
 
 /** The pod of a call for one pod or one container. */
 export function readPodOf(payload: Uint8Array, texts: Texts): Sandbox {
-  return sandboxOf(new Message(payload, texts).data(1), texts);
+  let pod = new Fields(NOTHING, texts);
+  for (const read = new Fields(payload, texts); read.next(); ) if (read.field === 1) pod = read.fields();
+  return sandboxOf(pod);
 }
 
 export function registration(name: string, index: string, { encode }: Texts): Uint8Array {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { concat } from "../host/bytes";
-import { bytesField, Keys, Message, numberField, ProtocolError, whole } from "./protobuf";
+import { bytesField, Fields, Keys, numberField, ProtocolError } from "./protobuf";
 import { texts } from "./runtime.testing";
 
 const WANTED = ["k", "key-of-length-16", "k".repeat(127)];
-const KEPT = Object.assign(whole(1, 2), { 5: new Keys(WANTED) });
+const KEYS = new Keys(WANTED);
 
 const text = (field: number, value: string) => bytesField(field, texts.encode(value));
 
@@ -29,45 +29,79 @@ const field = fc.oneof(
   fc.constant(Uint8Array.of(0x3d, 1, 2, 3, 4)),
 );
 
-/** The result of a reader that keeps everything in field 5, by wanted keys. */
-function entriesOf(message: Message): Readonly<Record<string, string>> {
-  const entries = message.messages(5).map((each): [string, string] => [each.text(1), each.text(2)]);
-  return Object.fromEntries(entries.filter(([key]) => WANTED.includes(key)));
-}
-
-test("wanted fields are found among any others", () => {
+test("each field is visited, with its number or bytes", () => {
   fc.assert(
-    fc.property(fc.array(field, { maxLength: 20 }), (fields) => {
+    fc.property(
+      fc.array(
+        fc.tuple(
+          fc.integer({ min: 1, max: 5000 }),
+          fc.oneof(fc.integer({ min: 1 }), fc.uint8Array({ maxLength: 300 })),
+        ),
+      ),
+      (fields) => {
+        const read = new Fields(
+          concat(
+            fields.map(([number, value]) =>
+              (typeof value === "number" ? numberField : bytesField)(number, value as never),
+            ),
+          ),
+          texts,
+        );
+        const seen: unknown[] = [];
+        while (read.next()) seen.push([read.field, read.number === 0 ? read.data() : read.number]);
+        expect(seen).toEqual(fields);
+      },
+    ),
+    { numRuns: 1000 },
+  );
+});
+
+test("wanted entries of a map are found among any others, and the last of a key counts", () => {
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.oneof(
+          field,
+          entry.map((bytes) => bytesField(5, bytes)),
+        ),
+        { maxLength: 20 },
+      ),
+      (fields) => {
+        const [some, all]: Record<string, string>[] = [{}, {}];
+        for (const read = new Fields(concat(fields), texts); read.next(); ) {
+          if (read.field !== 5) continue;
+          read.addTo(some as Record<string, string>, KEYS);
+          const members: Record<number, string> = {};
+          for (const entry = read.fields(); entry.next(); ) members[entry.field] = entry.text();
+          if (WANTED.includes(members[1] ?? "")) Object.assign(all as object, { [members[1] as string]: members[2] });
+        }
+        expect(some).toEqual(all);
+      },
+    ),
+    { numRuns: 2000 },
+  );
+});
+
+test("a message that ends within a field is refused", () => {
+  fc.assert(
+    fc.property(fc.array(field, { minLength: 1, maxLength: 5 }), fc.nat(), (fields, cut) => {
+      const ends = fields.map((_, count) => concat(fields.slice(0, count)).length);
       const bytes = concat(fields);
-      const all = new Message(bytes, texts);
-      const some = new Message(bytes, texts, KEPT);
-      for (const number of [1, 2]) {
-        expect(some.all(number)).toEqual(all.all(number));
-        expect(some.number(number)).toBe(all.number(number));
-      }
-      expect(some.all(300)).toEqual([]);
-      expect(some.map(5)).toEqual(entriesOf(all));
+      const size = cut % bytes.length;
+      const visit = () => {
+        for (const read = new Fields(bytes.subarray(0, size), texts); read.next(); );
+      };
+      if (ends.includes(size)) visit();
+      else expect(visit).toThrow(ProtocolError);
     }),
     { numRuns: 2000 },
   );
 });
 
-test("a message that ends within a field is refused, even if the field is unwanted", () => {
-  fc.assert(
-    fc.property(fc.array(field, { minLength: 1, maxLength: 5 }), fc.nat(), (fields, cut) => {
-      const bytes = concat(fields);
-      const part = bytes.subarray(0, cut % (bytes.length || 1));
-      const outcome = (read: () => Message) => {
-        try {
-          read();
-          return "read";
-        } catch (error) {
-          expect(error).toBeInstanceOf(ProtocolError);
-          return "refused";
-        }
-      };
-      expect(outcome(() => new Message(part, texts, KEPT))).toBe(outcome(() => new Message(part, texts)));
-    }),
-    { numRuns: 2000 },
-  );
+test.each([
+  ["a field of an unknown type", [0x0b], "a field of type 3"],
+  ["a number of 11 bytes", [0x08, ...Array<number>(10).fill(0xff), 1], "more than 64 bits"],
+])("%s is refused", (_, bytes, message) => {
+  const read = new Fields(Uint8Array.from(bytes), texts);
+  expect(() => read.next()).toThrow(message);
 });

@@ -13,202 +13,113 @@ export type Texts = Pick<Host, "encode" | "decode">;
 const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 /** Maximum bytes of a 64-bit number. */
 const LONGEST_VARINT = 10;
-/** Numbers below it take one byte. */
-const ONE_BYTE = 0x80;
-/** An entry of a map begins with its key, field 1. */
-const KEY_FIRST = 8 + WIRE.bytes;
 const EMPTY = new Uint8Array(0);
 
-/** The wanted keys of a map. The length of a key rules out most others at almost no cost. */
+/** The wanted keys of a map. Most others are ruled out by their length, without decoding them. */
 export class Keys {
-  /** By a key's length in bytes: 0 if no wanted key has it. */
-  private readonly lengths = new Uint8Array(2 * ONE_BYTE).fill(1, ONE_BYTE);
   private readonly keys: ReadonlySet<string>;
+  private readonly lengths: ReadonlySet<number>;
 
-  /** @param keys ASCII, of fewer than 128 characters */
+  /** @param keys ASCII */
   constructor(keys: readonly string[]) {
     this.keys = new Set(keys);
-    for (const { length } of keys) this.lengths[length] = 1;
+    this.lengths = new Set(keys.map(({ length }) => length));
   }
 
-  /**
-   * Skips short entries whose keys have other lengths. One loop without calls: an entry takes 0.1 µs. @param field the
-   * first byte of each of these fields @returns the offset of the next field
-   */
-  skip(bytes: Uint8Array, begin: number, field: number): number {
-    const { lengths } = this;
-    const ofKey = KEY_FIRST;
-    let at = begin;
-    // Beyond the end the value is undefined, which does not match.
-    for (let size: number; bytes[at] === field; at += size + 2) {
-      size = bytes[at + 1] as number;
-      if (!(size < 0x80 && bytes[at + 2] === ofKey && lengths[bytes[at + 3] as number] === 0)) break;
-    }
-    return at;
+  /** The key in the current field, if it is wanted. */
+  read(field: Fields): string | undefined {
+    if (!this.lengths.has(field.size)) return undefined;
+    const key = field.text();
+    return this.keys.has(key) ? key : undefined;
   }
-
-  /** Whether an entry may have a wanted key, which every encoder writes first. */
-  mayHave(bytes: Uint8Array, entry: number, { decode }: Texts): boolean {
-    const length = bytes[entry + 1] ?? 0;
-    if (bytes[entry] !== KEY_FIRST || length >= ONE_BYTE) return true;
-    return this.lengths[length] !== 0 && this.has(decode(bytes.subarray(entry + 2, entry + 2 + length)));
-  }
-
-  has(key: string): boolean {
-    return this.keys.has(key);
-  }
-}
-
-/** The wanted fields of a message, by number: a whole field, or the entries of a map with some keys. */
-export type Wanted = readonly (true | Keys | undefined)[];
-
-/** Wants whole fields. */
-export function whole(...fields: readonly number[]): Wanted {
-  const wanted: (true | undefined)[] = [];
-  for (const field of fields) wanted[field] = true;
-  return wanted;
 }
 
 /**
- * Reads one message and skips unwanted fields, of which a client may have sent a hundred thousand. Numbers beyond 2^53
- * lose precision; the fields read here have none.
+ * Visits the fields of a message, in order. Copies none: a client may have sent a hundred thousand that are not wanted.
  */
-export class Message {
-  private readonly numbers = new Map<number, number>();
-  private readonly parts = new Map<number, Uint8Array[]>();
-  private readonly maps = new Map<number, Record<string, string>>();
+export class Fields {
+  /** The number of the current field. */
+  field = 0;
+  /** Its value, if it is a number. Numbers beyond 2^53 lose precision; the fields read here have none. */
+  number = 0;
+  /** Its bytes begin here, and end where the next field begins. */
+  private begin = 0;
 
-  /** @param wanted the fields to keep. @default all fields @throws ProtocolError */
   constructor(
     private readonly bytes: Uint8Array,
     private readonly texts: Texts,
-    private readonly wanted?: Wanted,
-  ) {
-    const { length } = bytes;
-    for (let at = 0; at < length; ) {
-      if (wanted !== undefined) at = this.skipShort(wanted, at);
-      if (at < length) at = this.readField(at);
+    private at = 0,
+    private readonly end: number = bytes.length,
+  ) {}
+
+  /** Moves to the next field; false at the end. @throws ProtocolError */
+  next(): boolean {
+    if (this.at >= this.end) return false;
+    const key = this.varint();
+    this.field = Math.floor(key / 8);
+    this.number = key % 8 === WIRE.varint ? this.varint() : 0;
+    const size = this.sizeOf(key % 8);
+    this.begin = this.at;
+    this.at += size;
+    if (this.at > this.end) throw new ProtocolError("a message ends within a field");
+    return true;
+  }
+
+  /** Number of bytes of the current field's value. */
+  get size(): number {
+    return this.at - this.begin;
+  }
+
+  data(): Uint8Array {
+    return this.bytes.subarray(this.begin, this.at);
+  }
+
+  text(): string {
+    return this.texts.decode(this.data());
+  }
+
+  /** The fields of the message in this field. */
+  fields(): Fields {
+    return new Fields(this.bytes, this.texts, this.begin, this.at);
+  }
+
+  /** Adds this field, an entry of a map of texts, if its key is wanted. @throws ProtocolError */
+  addTo(map: Record<string, string>, keys: Keys): void {
+    const entry = this.fields();
+    let key: string | undefined;
+    let value = "";
+    while (entry.next()) {
+      if (entry.field === 1) {
+        key = keys.read(entry);
+        if (key === undefined) return;
+      } else if (entry.field === 2) value = entry.text();
     }
+    if (key !== undefined) map[key] = value;
   }
 
-  /** A number; 0 if absent. */
-  number(field: number): number {
-    return this.numbers.get(field) ?? 0;
-  }
-
-  /** The bytes of a field; if it is repeated, the last. */
-  data(field: number): Uint8Array {
-    return this.parts.get(field)?.at(-1) ?? EMPTY;
-  }
-
-  /** The bytes of a repeated field, in order. */
-  all(field: number): readonly Uint8Array[] {
-    return this.parts.get(field) ?? [];
-  }
-
-  text(field: number): string {
-    return this.texts.decode(this.data(field));
-  }
-
-  /** @throws ProtocolError */
-  message(field: number): Message {
-    return new Message(this.data(field), this.texts);
-  }
-
-  /** A repeated field of messages. @throws ProtocolError */
-  messages(field: number): readonly Message[] {
-    return this.all(field).map((each) => new Message(each, this.texts));
-  }
-
-  /** The wanted entries of a map of texts. */
-  map(field: number): Readonly<Record<string, string>> {
-    return this.maps.get(field) ?? {};
-  }
-
-  /**
-   * Skips unwanted fields whose number and length take one byte each, as most do. @returns the offset of the next field
-   * to read, or the end
-   */
-  private skipShort(wanted: Wanted, begin: number): number {
-    const { bytes, texts } = this;
-    let at = begin;
-    while (at < bytes.length) {
-      const key = bytes[at] ?? 0;
-      const size = bytes[at + 1] ?? ONE_BYTE;
-      if (key >= ONE_BYTE || size >= ONE_BYTE || (key & 7) !== WIRE.bytes) return at;
-      const keep = wanted[key >> 3];
-      if (keep === true) return at;
-      if (keep !== undefined) {
-        const next = keep.skip(bytes, at, key);
-        if (next === at && keep.mayHave(bytes, at + 2, texts)) return at;
-        at = next === at ? at + 2 + size : next;
-      } else {
-        at += 2 + size;
-      }
-    }
-    return this.within(at);
-  }
-
-  /** Reads a field, and returns the offset of the next one. */
-  private readField(begin: number): number {
-    const [key, at] = this.varint(begin);
-    const field = Math.floor(key / 8);
-    switch (key % 8) {
-      case WIRE.varint: {
-        const [value, end] = this.varint(at);
-        this.numbers.set(field, value);
-        return end;
-      }
-      case WIRE.bytes: {
-        const [length, start] = this.varint(at);
-        const end = this.within(start + length);
-        this.keep(field, start, end);
-        return end;
-      }
+  private sizeOf(type: number): number {
+    switch (type) {
+      case WIRE.varint:
+        return 0;
+      case WIRE.bytes:
+        return this.varint();
       case WIRE.fixed64:
-        return this.within(at + 8);
+        return 8;
       case WIRE.fixed32:
-        return this.within(at + 4);
+        return 4;
       default:
-        throw new ProtocolError(`a field of type ${key % 8} at byte ${begin} of a message`);
+        throw new ProtocolError(`a field of type ${type} before byte ${this.at} of a message`);
     }
   }
 
-  private keep(field: number, start: number, end: number): void {
-    const keep = this.wanted === undefined ? true : this.wanted[field];
-    if (keep === undefined) return;
-    if (keep !== true) {
-      if (keep.mayHave(this.bytes, start, this.texts)) this.keepEntry(field, keep, this.bytes.subarray(start, end));
-      return;
-    }
-    const part = this.bytes.subarray(start, end);
-    const known = this.parts.get(field);
-    if (known === undefined) this.parts.set(field, [part]);
-    else known.push(part);
-  }
-
-  private keepEntry(field: number, keys: Keys, bytes: Uint8Array): void {
-    const entry = new Message(bytes, this.texts);
-    const key = entry.text(1);
-    if (!keys.has(key)) return;
-    const known = this.maps.get(field) ?? {};
-    known[key] = entry.text(2);
-    this.maps.set(field, known);
-  }
-
-  private within(end: number): number {
-    if (end > this.bytes.length) throw new ProtocolError("a message ends within a field");
-    return end;
-  }
-
-  private varint(begin: number): readonly [value: number, end: number] {
+  private varint(): number {
     let value = 0;
     let scale = 1;
-    for (let at = begin; at < begin + LONGEST_VARINT; at++) {
-      const byte = this.bytes[at];
-      if (byte === undefined) throw new ProtocolError("a message ends within a number");
+    for (let digit = 0; digit < LONGEST_VARINT; digit++) {
+      if (this.at >= this.end) throw new ProtocolError("a message ends within a number");
+      const byte = this.bytes[this.at++] as number;
       value += (byte & 0x7f) * scale;
-      if (byte < 0x80) return [value, at + 1];
+      if (byte < 0x80) return value;
       scale *= 0x80;
     }
     throw new ProtocolError("a number of more than 64 bits");

@@ -1,7 +1,7 @@
 /** ttrpc, the calls within a stream: a header, followed by a request or a response as a protocol buffer. */
 import { concat } from "../host/bytes";
 import { ByteQueue } from "./byte-queue";
-import { bytesField, Message, numberField, ProtocolError, type Texts } from "./protobuf";
+import { bytesField, Fields, numberField, ProtocolError, type Texts } from "./protobuf";
 
 const HEADER = 10;
 /** The longest message of ttrpc. */
@@ -26,7 +26,7 @@ export interface Response {
   readonly kind: "response";
   readonly id: number;
   /** The other side's error, if it refused. */
-  readonly error?: string;
+  readonly error?: string | undefined;
 }
 
 const Field = {
@@ -67,16 +67,34 @@ export function failure(id: number, code: number, text: string, { encode }: Text
   return message(id, TYPE.response, [bytesField(Field.response.status, status)]);
 }
 
-function decoded(id: number, type: number, data: Uint8Array, texts: Texts): Request | Response {
-  const read = new Message(data, texts);
-  if (type === TYPE.request) {
-    const { service, method, payload } = Field.request;
-    return { kind: "request", id, method: `${read.text(service)}/${read.text(method)}`, payload: read.data(payload) };
+function requestOf(id: number, read: Fields): Request {
+  let [service, method] = ["", ""];
+  let payload: Uint8Array = new Uint8Array(0);
+  while (read.next()) {
+    if (read.field === Field.request.service) service = read.text();
+    else if (read.field === Field.request.method) method = read.text();
+    else if (read.field === Field.request.payload) payload = read.data();
   }
+  return { kind: "request", id, method: `${service}/${method}`, payload };
+}
+
+function responseOf(id: number, read: Fields): Response {
+  let [code, text] = [0, ""];
+  while (read.next()) {
+    if (read.field !== Field.response.status) continue;
+    for (const status = read.fields(); status.next(); ) {
+      if (status.field === Field.status.code) code = status.number;
+      else if (status.field === Field.status.message) text = status.text();
+    }
+  }
+  return { kind: "response", id, error: code === 0 ? undefined : text };
+}
+
+function decoded(id: number, type: number, data: Uint8Array, texts: Texts): Request | Response {
+  const read = new Fields(data, texts);
+  if (type === TYPE.request) return requestOf(id, read);
   if (type !== TYPE.response) throw new ProtocolError(`a message of type ${type}`);
-  const status = read.message(Field.response.status);
-  if (status.number(Field.status.code) === 0) return { kind: "response", id };
-  return { kind: "response", id, error: status.text(Field.status.message) };
+  return responseOf(id, read);
 }
 
 /** Parses the messages of a stream from chunks of any size. */

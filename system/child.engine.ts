@@ -1,9 +1,8 @@
 /** Child processes by the C host, with child.ts's interface. */
 
-import { Errno } from "../host/errno";
+import { Errno, errnoName } from "../host/errno";
 import type { HostRun } from "../host/port";
 import type { Ended, RunOptions } from "./child";
-import { nameOf } from "./engine/errors";
 import { host } from "./engine/host";
 import { inChild, Signals } from "./engine/loop";
 
@@ -20,7 +19,7 @@ function endedBy(
   if (error === -Errno.ETIMEDOUT) return { signal: "SIGKILL", timedOut: true };
   const isTooMuch = [stdout, stderr].some((text) => host.encode(text).length > maxBytes);
   if (error === -Errno.EFBIG || isTooMuch) return { signal: "SIGKILL", tooMuch: true };
-  if (error !== 0) return { error: nameOf(-error) };
+  if (error !== 0) return { error: errnoName(-error) };
   return status === null ? { signal: signalName(signal ?? 0) } : { code: status };
 }
 

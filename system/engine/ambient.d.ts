@@ -40,3 +40,6 @@ interface Timer {
 declare function setTimeout(callback: () => void, milliseconds?: number): Timer;
 declare function clearTimeout(timer: Timer | undefined): void;
 declare function queueMicrotask(callback: () => void): void;
+/** By the engine itself. */
+declare function atob(text: string): string;
+declare function btoa(text: string): string;

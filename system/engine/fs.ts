@@ -3,8 +3,8 @@
  * arguments and errors, by the C host. A failed call throws an Error whose `code` is the name of an errno and whose
  * message begins with it.
  */
+import { errnoMeaning, errnoName } from "../../host/errno";
 import { AT_REMOVEDIR, Open, readBytes } from "../../host/files";
-import { failed } from "./errors";
 import { host } from "./host";
 import { ready } from "./loop";
 
@@ -38,6 +38,13 @@ export interface FSWatcher {
   close(): void;
   /** The watch has ended: the kernel reports no more events. */
   on(event: "error", listener: (error: Error) => void): unknown;
+}
+
+/** The error of a failed call as in Node, with a code: `ENOENT: no such file or directory, open '/x'`. */
+function failed(errno: number, what: string): Error & { readonly code: string } {
+  const code = errnoName(errno);
+  const meaning = errnoMeaning(code);
+  return Object.assign(new Error(`${code}: ${meaning === undefined ? "" : `${meaning}, `}${what}`), { code });
 }
 
 /** The result of a call. @throws an Error as in Node, with the call and its paths */

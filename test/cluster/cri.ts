@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
-import { Message, type Texts } from "../../nri/protobuf";
+import { Fields, type Texts } from "../../nri/protobuf";
 import { CGROUP } from "./cgroups";
 
 /** A pod's sandbox, as a kubelet asks for it. */
@@ -22,6 +22,36 @@ export interface SandboxStatus {
 }
 
 const DEADLINE_MS = 60_000;
+
+/** A message as a whole. */
+class Message {
+  private readonly fields: { readonly field: number; readonly number: number; readonly data: Uint8Array }[] = [];
+
+  constructor(bytes: Uint8Array) {
+    for (const read = new Fields(bytes, TEXTS); read.next(); )
+      this.fields.push({ field: read.field, number: read.number, data: read.data() });
+  }
+
+  private last(field: number) {
+    return this.fields.findLast((each) => each.field === field);
+  }
+
+  number(field: number): number {
+    return this.last(field)?.number ?? 0;
+  }
+
+  text(field: number): string {
+    return TEXTS.decode(this.last(field)?.data ?? EMPTY);
+  }
+
+  message(field: number): Message {
+    return new Message(this.last(field)?.data ?? EMPTY);
+  }
+
+  messages(field: number): readonly Message[] {
+    return this.fields.filter((each) => each.field === field).map(({ data }) => new Message(data));
+  }
+}
 
 /**
  * Calls a container runtime through CRI instead of a kubelet: makes a pod's sandbox and nothing else.
@@ -72,19 +102,19 @@ export class ContainerRuntime {
 
   /** The runtime by its own words, such as `cri-o 1.34.0`. */
   async version(): Promise<string> {
-    const answer = new Message(await this.call("Version", EMPTY), TEXTS);
+    const answer = new Message(await this.call("Version", EMPTY));
     return `${answer.text(2)} ${answer.text(3)}`;
   }
 
   /** Why the runtime would have the node NotReady for its network; undefined if it would not. */
   async networkProblem(): Promise<string | undefined> {
-    const conditions = new Message(await this.call("Status", EMPTY), TEXTS).message(1).messages(1);
+    const conditions = new Message(await this.call("Status", EMPTY)).message(1).messages(1);
     const network = conditions.find((condition) => condition.text(1) === "NetworkReady");
     return network?.number(2) === 1 ? undefined : (network?.text(4) ?? "no condition NetworkReady");
   }
 
   async status(id: string): Promise<SandboxStatus> {
-    const answer = new Message(await this.call("PodSandboxStatus", message(text(1, id), VERBOSE)), TEXTS);
+    const answer = new Message(await this.call("PodSandboxStatus", message(text(1, id), VERBOSE)));
     const [info = ""] = answer.messages(2).flatMap((entry) => (entry.text(1) === "info" ? [entry.text(2)] : []));
     const { runtimeSpec } = JSON.parse(info) as {
       runtimeSpec: { linux: { namespaces: readonly { readonly type: string; readonly path?: string }[] } };

@@ -24,6 +24,7 @@ import {
   unlinkSync,
   watch,
 } from "node:fs";
+import { base64, fromBase64 } from "../../../host/base64";
 import { run } from "../../../system/child";
 import { copyFileSync, createFileSync, settleSync } from "../../../system/fs";
 
@@ -70,6 +71,11 @@ const PARTS: readonly (readonly (readonly number[])[])[] = [
 ];
 
 export const cases: Readonly<Record<string, Case>> = {
+  base64: () => {
+    const given = ["", "QQ==", "QQ", " QUJ\nD ", "/+8=", "A", "AA=", "====", "AA-_", "Ä===", "AA\0="];
+    const made = [0, 1, 2, 3, 256].map((size) => base64(Uint8Array.from({ length: size }, (_, at) => at)));
+    return Promise.all([...given.map((text) => told(() => Array.from(fromBase64(text)))), ...made]);
+  },
   async makesFiles(directory) {
     const path = (name: string) => `${directory}/${name}`;
     const results = [
