@@ -67,11 +67,6 @@ export function listenUnix(host: LastingHost, path: string, mode: number): numbe
   });
 }
 
-/** Sets the length of a listening socket's accept queue: the usual one, or the shortest, in which there is one place. */
-export function setQueue(host: LastingHost, socket: number, length: "usual" | "shortest"): void {
-  host.listen(socket, length === "usual" ? BACKLOG : 0);
-}
-
 /** The user id of the process at the other end of a Unix connection; of a socket that listens, the process's own. */
 export function peerUid(host: LastingHost, socket: number): number {
   /** The kernel's `struct ucred`: process, user and group. */

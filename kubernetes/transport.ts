@@ -59,7 +59,7 @@ export type OpenStream = (path: string, limits: StreamLimits) => Promise<HttpStr
 
 /** Options of connections. */
 export interface ConnectionOptions
-  extends Pick<HttpClientOptions, "usual" | "most" | "answerBytes" | "idleMs" | "ended">,
+  extends Pick<HttpClientOptions, "connections" | "answerBytes" | "idleMs" | "ended">,
     Pick<ConnectOptions, "acknowledgeMs" | "probeMs"> {
   /** Maximum milliseconds to connect, within those of the request. @default those of the request */
   readonly connectMs?: number;

@@ -13,7 +13,6 @@ import {
   peerUid,
   probe,
   sendAtOnce,
-  setQueue,
 } from "../host/sockets";
 import { reasonOf } from "../host/tls-failure";
 import { host } from "./engine/host";
@@ -506,65 +505,24 @@ export function listenTcp(
 }
 
 const ROOT = 0;
-/** How often a listener that refuses callers tries to fill its queue. */
-const FILLING_TRIES = 3;
 const OWNER_ONLY = 0o600;
-
-/** A Unix socket that listens for this user and root. */
-class PathListener implements UnixListener {
-  private stop: (() => void) | undefined;
-  /** The own connection that fills the queue while callers are refused. */
-  private filler: number | undefined;
-
-  constructor(
-    private readonly socket: number,
-    private readonly taken: (connection: Connection) => void,
-  ) {
-    this.admit();
-  }
-
-  refuse(path: string): void {
-    if (this.stop === undefined) return;
-    this.stop();
-    this.stop = undefined;
-    setQueue(host, this.socket, "shortest");
-    for (let tries = 0; this.filler === undefined && tries < FILLING_TRIES; tries++) {
-      acceptSome(this.socket, (connection) => this.accepted(connection));
-      try {
-        this.filler = connectTo(host, path);
-      } catch {
-        // Another caller has the only place: it is taken next, or waits until it gives up.
-      }
-    }
-  }
-
-  admit(): void {
-    if (this.stop !== undefined) return;
-    if (this.filler !== undefined) host.close(this.filler);
-    this.filler = undefined;
-    setQueue(host, this.socket, "usual");
-    this.stop = taking(this.socket, (connection) => this.accepted(connection));
-  }
-
-  close(): void {
-    this.stop?.();
-    if (this.filler !== undefined) host.close(this.filler);
-    host.close(this.socket);
-  }
-
-  private accepted(connection: number): void {
-    const welcome = [ROOT, peerUid(host, this.socket)];
-    if (welcome.includes(peerUid(host, connection))) this.taken(new EngineConnection(plainChannel(connection), true));
-    else host.close(connection);
-  }
-}
 
 /**
  * Listens on a new path for this user and root: only they can open the file and connect. @param taken receives each
  * connection @throws Error if the path exists or cannot be created
  */
 export async function listenUnix(path: string, taken: (connection: Connection) => void): Promise<UnixListener> {
-  return new PathListener(listenPath(host, path, OWNER_ONLY), taken);
+  const socket = listenPath(host, path, OWNER_ONLY);
+  const welcome = [ROOT, peerUid(host, socket)];
+  const stop = taking(socket, (connection) => {
+    if (welcome.includes(peerUid(host, connection))) taken(new EngineConnection(plainChannel(connection), true));
+    else host.close(connection);
+  });
+  const close = () => {
+    stop();
+    host.close(socket);
+  };
+  return { close };
 }
 
 /** @throws Error in the TLS library's words */

@@ -324,13 +324,6 @@ const OWNER_ONLY = 0o600;
 
 /** A Unix socket that listens. */
 export interface UnixListener {
-  /**
-   * From now on the kernel refuses callers at once, with EAGAIN; those that it has queued are still taken. No effect by
-   * Node, which takes every caller. @param path where the socket is now
-   */
-  refuse(path: string): void;
-  /** Takes callers again. */
-  admit(): void;
   close(): void;
 }
 
@@ -345,7 +338,7 @@ export async function listenUnix(path: string, taken: (connection: Connection) =
     server.listen({ path, backlog: BACKLOG }, resolve);
   });
   chmodSync(path, OWNER_ONLY);
-  return { refuse: () => undefined, admit: () => undefined, close: () => void server.close() };
+  return { close: () => void server.close() };
 }
 
 /**

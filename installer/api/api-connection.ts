@@ -8,13 +8,11 @@ import type { Log } from "../../process/log";
 import { type Access, isAccepted, UNAUTHORIZED } from "./access";
 
 /**
- * Few connections, since each costs 45 KiB here and a handshake of the API server; more if it is slow: enough for all
- * look-ups, and for the installer's own requests. A dead connection is noticed early enough to retry over another one.
- * An answer is a pod, which etcd limits to 1.5 MiB.
+ * Few connections, since each costs 45 KiB here and a handshake of the API server. A dead one is noticed early enough to
+ * retry over another one. An answer is a pod, which etcd limits to 1.5 MiB.
  */
 const CONNECTIONS: ConnectionOptions = {
-  usual: 8,
-  most: 72,
+  connections: 16,
   idleMs: 30_000,
   connectMs: 2_000,
   acknowledgeMs: 1_500,

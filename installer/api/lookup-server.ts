@@ -20,9 +20,8 @@ import type { ApiConnection } from "./api-connection";
 /** Limits of a connection: only root can connect, but a root program may be faulty. */
 const LIMITS = { connections: 512, headBytes: 4096, idleMs: 2_000, sendMs: 2_000, processingMs: PROCESSING_MS };
 /**
- * Concurrent look-ups; the kernel refuses further callers, which ask the API server themselves. In a burst each look-up
- * takes a connection, and the installer encrypts on one core while callers use all of them. But a caller without a token
- * can only try again.
+ * Concurrent look-ups; further callers ask the API server themselves. In a burst the installer encrypts on one core while
+ * callers use all of them. But a caller without a token can only try again.
  */
 const MOST_LOOKUPS = { withToken: 16, withoutToken: 64 };
 /** The plugin's deadline. */
@@ -125,10 +124,7 @@ export class LookupServer {
     }
   }
 
-  /**
-   * Refuses a caller that had connected before the kernel refused callers, before its request is read: in a burst that
-   * costs the others less.
-   */
+  /** Refuses a caller beyond the limit before its request is read: in a burst that costs the others less. */
   private readonly take = (connection: Connection): void => {
     if (this.lookups < this.most) {
       this.server.take(connection);
@@ -153,7 +149,6 @@ export class LookupServer {
     const deadline = headers.get(DEADLINE_HEADER) ?? "";
     const deadlineMs = Math.min(LONGEST_MS, /^[1-9]\d{0,5}$/.test(deadline) ? Number(deadline) : LONGEST_MS);
     this.lookups += 1;
-    if (this.lookups >= this.most) this.listener?.socket.refuse(this.deps.path);
     try {
       const { status, body, retryAfter } = await this.deps.connection.get(target, deadlineMs);
       const wait = retryAfter === undefined ? {} : { "retry-after": retryAfter };
@@ -163,7 +158,6 @@ export class LookupServer {
       return noAnswer(reasonOf(error));
     } finally {
       this.lookups -= 1;
-      this.listener?.socket.admit();
     }
   }
 }

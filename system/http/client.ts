@@ -35,15 +35,8 @@ export interface HttpClientOptions {
   readonly authority: string;
   /** Connects to it within a number of milliseconds. */
   readonly connect: (options: { readonly deadlineMs: number; readonly signal: AbortSignal }) => Promise<Connection>;
-  /** Connections for requests; streams have their own. Further requests wait. @default 4 */
-  readonly usual?: number;
-  /**
-   * Maximum connections: a request that has waited for {@link HttpClientOptions.maxWaitMs} also gets one. @default the
-   * usual number
-   */
-  readonly most?: number;
-  /** Milliseconds. @default 20 */
-  readonly maxWaitMs?: number;
+  /** Maximum connections for requests; streams have their own. Further requests wait. @default 4 */
+  readonly connections?: number;
   /** Maximum bytes of all current answers; an answer beyond it fails. @default 8 MiB for each */
   readonly answerBytes?: number;
   /** Milliseconds for which an idle connection is kept. @default 10 s */
@@ -78,8 +71,7 @@ export interface StreamLimits {
 
 /** Safe methods (RFC 9110, section 9.2.1), whose requests may be repeated, as Go's client and browsers do. */
 const SAFE: readonly string[] = ["GET", "HEAD"];
-const USUAL = 4;
-const MAX_WAIT_MS = 20;
+const CONNECTIONS = 4;
 const IDLE_MS = 10_000;
 const LINE_FEED = 10;
 
@@ -89,8 +81,6 @@ const decode: Decode = (bytes) => decoder.decode(bytes);
 
 /** A connection, and the result of a pending read. */
 class Link {
-  /** Whether the server has said anything since the last request. */
-  isHeard = false;
   private waiting: Promise<Uint8Array | undefined> | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -137,7 +127,7 @@ export class HttpClient {
 
   /**
    * Sends a request and reads the answer. A safe request is sent once more, over a new connection, if a reused one
-   * ends before the answer begins or brings nothing in half the time. Then the first answer counts.
+   * ends before the answer begins.
    * @param deadlineMs milliseconds for everything, including the wait for a connection
    * @throws HttpTimeout, NetError, or an Error if the server does not answer
    */
@@ -152,7 +142,10 @@ export class HttpClient {
         this.leave();
       }
     } catch (error) {
-      throw late.signal.aborted ? new HttpTimeout(deadlineMs) : error;
+      if (!late.signal.aborted) throw error;
+      // Other kept connections may lead to the same silent server.
+      for (const link of this.idle) this.drop(link);
+      throw new HttpTimeout(deadlineMs);
     } finally {
       clearTimeout(timer);
     }
@@ -213,53 +206,14 @@ export class HttpClient {
     signal: AbortSignal,
   ): Promise<HttpResponse> {
     const kept = this.kept();
-    if (kept === undefined) return this.send(await this.connect(deadlineMs, signal), bytes, signal);
-    return SAFE.includes(method) ? this.sendOrAgain(kept, bytes, deadlineMs, signal) : this.send(kept, bytes, signal);
-  }
-
-  private sendOrAgain(kept: Link, bytes: Uint8Array, deadlineMs: number, signal: AbortSignal): Promise<HttpResponse> {
-    return new Promise((resolve, reject) => {
-      let second: { readonly end: AbortController; hasFailed: boolean } | undefined;
-      let hasFailed = false;
-      const again = () => {
-        const made = { end: new AbortController(), hasFailed: false };
-        const end = () => made.end.abort();
-        const rested = [...this.idle];
-        second = made;
-        signal.addEventListener("abort", end, { once: true });
-        const answered = (response: HttpResponse) => {
-          resolve(response);
-          if (hasFailed) return;
-          // Other kept connections may lead to the same server.
-          for (const link of rested) this.drop(link);
-          kept.close();
-        };
-        const failed = (error: unknown) => {
-          made.hasFailed = true;
-          if (hasFailed) reject(error);
-        };
-        this.connect(deadlineMs, made.end.signal)
-          .then((link) => this.send(link, bytes, made.end.signal))
-          .then(answered, failed)
-          .finally(() => signal.removeEventListener("abort", end));
-      };
-      const timer = setTimeout(() => {
-        if (!kept.isHeard) again();
-      }, deadlineMs / 2);
-      this.send(kept, bytes, signal).then(
-        (response) => {
-          clearTimeout(timer);
-          second?.end.abort();
-          resolve(response);
-        },
-        (error) => {
-          clearTimeout(timer);
-          hasFailed = true;
-          if (second === undefined && error instanceof Dropped && !signal.aborted) again();
-          else if (second === undefined || second.hasFailed) reject(error);
-        },
-      );
-    });
+    if (kept !== undefined) {
+      try {
+        return await this.send(kept, bytes, signal);
+      } catch (error) {
+        if (!(error instanceof Dropped) || !SAFE.includes(method) || signal.aborted) throw error;
+      }
+    }
+    return this.send(await this.connect(deadlineMs, signal), bytes, signal);
   }
 
   private async connect(deadlineMs: number, signal: AbortSignal): Promise<Link> {
@@ -296,7 +250,6 @@ export class HttpClient {
     try {
       for (;;) {
         const bytes = await link.read();
-        link.isHeard = true;
         size += bytes?.length ?? 0;
         this.held += bytes?.length ?? 0;
         if (this.held > answerBytes)
@@ -338,35 +291,20 @@ export class HttpClient {
   }
 
   private async enter(signal: AbortSignal): Promise<void> {
-    const { usual = USUAL, most = usual, maxWaitMs = MAX_WAIT_MS } = this.options;
-    if (this.queue.length === 0 && (this.idle.size > 0 || this.open < usual)) {
+    const { connections = CONNECTIONS } = this.options;
+    if (this.queue.length === 0 && this.open < connections) {
       this.open += 1;
       return;
     }
     await new Promise<void>((resolve, reject) => {
-      const end = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", late);
-      };
-      const withdraw = () => {
-        this.queue.splice(this.queue.indexOf(turn), 1);
-        end();
-      };
       const late = () => {
-        withdraw();
+        this.queue.splice(this.queue.indexOf(turn), 1);
         reject(new Dropped("no connection was free"));
       };
       const turn = () => {
-        end();
+        signal.removeEventListener("abort", late);
         resolve();
       };
-      const more = () => {
-        if (this.open >= most) return;
-        this.open += 1;
-        withdraw();
-        resolve();
-      };
-      const timer = setTimeout(more, maxWaitMs);
       this.queue.push(turn);
       signal.addEventListener("abort", late, { once: true });
     });

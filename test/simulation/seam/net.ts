@@ -36,11 +36,8 @@ export const connectUnix: typeof net.connectUnix = (path) => connect({ path, dea
 
 export const listenTcp = async ({ port }: net.ListenAddress, taken: (connection: net.Connection) => void) =>
   kernel.listen(port, (socket) => taken(connection(socket)));
-export const listenUnix: typeof net.listenUnix = async (path, taken) => ({
-  ...kernel.listen(path, (socket) => taken(connection(socket))),
-  refuse: () => undefined,
-  admit: () => undefined,
-});
+export const listenUnix: typeof net.listenUnix = async (path, taken) =>
+  kernel.listen(path, (socket) => taken(connection(socket)));
 export const listenTls: typeof net.listenTls = async () => {
   throw new Error("no installer serves TLS");
 };
