@@ -18,10 +18,15 @@
 #define PATHS 16
 #define LINKS 1000
 
-/* Leaves extensions that the library's parser does not know to the judge, critical or not. */
+/* Whether a certificate was parsed that has an extension which the library does not check. */
+static bool needs_judge;
+
+/* Leaves extensions that the library's parser does not know to the judge: critical ones, and name constraints. */
 static int leave_extension(void *context, const mbedtls_x509_crt *certificate, const mbedtls_x509_buf *id, int is_critical,
                            const unsigned char *at, const unsigned char *end) {
-  (void)context, (void)certificate, (void)id, (void)is_critical, (void)at, (void)end;
+  (void)context, (void)certificate, (void)at, (void)end;
+  const size_t size = MBEDTLS_OID_SIZE(MBEDTLS_OID_NAME_CONSTRAINTS);
+  needs_judge |= is_critical || (id->len == size && memcmp(id->p, MBEDTLS_OID_NAME_CONSTRAINTS, size) == 0);
   return 0;
 }
 
@@ -95,48 +100,19 @@ static bool is_authority(const struct Trust *trust, const mbedtls_x509_crt *cert
   return false;
 }
 
-/* The last numbers of extensions 2.5.29.x that needs_judge tells apart. */
-enum { KEY_IDENTIFIER = 14, KEY_USAGE = 15, BASIC = 19, CONSTRAINTS = 30, POLICIES = 32, MAPPINGS = 33 };
-enum { AUTHORITY_KEY = 35, POLICY_CONSTRAINTS = 36, PURPOSES = 37, INHIBIT_ANY_POLICY = 54 };
-
-/* Whether a certificate has an extension that the library does not check. */
-static bool needs_judge(const mbedtls_x509_crt *certificate, bool is_server) {
-  unsigned char *at = certificate->v3_ext.p, *end = at + certificate->v3_ext.len;
-  size_t size;
-  if (certificate->v3_ext.len == 0) return false;
-  if (mbedtls_asn1_get_tag(&at, end, &size, MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE) != 0) return true;
-  while (at < end) {
-    if (mbedtls_asn1_get_tag(&at, end, &size, MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE) != 0) return true;
-    unsigned char *next = at + size, *id;
-    int is_critical = 0;
-    if (mbedtls_asn1_get_tag(&at, next, &size, MBEDTLS_ASN1_OID) != 0) return true;
-    id = at, at += size;
-    (void)mbedtls_asn1_get_bool(&at, next, &is_critical);
-    int number = size == 3 && id[0] == 0x55 && id[1] == 0x1d ? id[2] : -1;
-    switch (number) {
-    case KEY_USAGE:
-    case BASIC:
-    case POLICIES: break;
-    case CONSTRAINTS:
-    case MAPPINGS:
-    case POLICY_CONSTRAINTS:
-    case INHIBIT_ANY_POLICY: return true;
-    case PURPOSES:
-      if (!is_server) return true;
-      break;
-    default: /* also alternative names: critical ones may all be of kinds that the library does not compare */
-      if (is_critical) return true;
-    }
-    at = next;
-  }
-  return false;
+static bool is_for_servers(const mbedtls_x509_crt *certificate) {
+  const size_t size = MBEDTLS_OID_SIZE(MBEDTLS_OID_SERVER_AUTH);
+  return mbedtls_x509_crt_check_extended_key_usage(certificate, MBEDTLS_OID_SERVER_AUTH, size) == 0;
 }
 
-/* Asks the script whether the current path is valid. */
+/* Whether the current path is valid: authorities may issue for servers, and the script accepts the rest. */
 static bool is_approved(struct Trust *trust) {
-  bool is_needed = false;
-  for (int i = 0; i < trust->length; i++) is_needed |= needs_judge(trust->path[i], i == 0);
-  if (!is_needed) return true;
+  for (int i = 1; i < trust->length; i++) {
+    if (is_for_servers(trust->path[i])) continue;
+    snprintf(trust->problem, sizeof trust->problem, "a certificate of the chain is not for servers");
+    return false;
+  }
+  if (!needs_judge) return true;
   JSContext *ctx = trust->ctx;
   JSValue chain = JS_NewArray(ctx), problem = JS_EXCEPTION;
   bool is_whole = !JS_IsException(chain);
@@ -219,8 +195,7 @@ int trust_certificate(void *context, mbedtls_x509_crt *certificate, int depth, u
   }
   trust->length = 0;
   if (!is_named(trust, certificate)) wrong |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
-  if (mbedtls_x509_crt_check_extended_key_usage(certificate, MBEDTLS_OID_SERVER_AUTH, MBEDTLS_OID_SIZE(MBEDTLS_OID_SERVER_AUTH)) != 0)
-    wrong |= MBEDTLS_X509_BADCERT_EXT_KEY_USAGE;
+  if (!is_for_servers(certificate)) wrong |= MBEDTLS_X509_BADCERT_EXT_KEY_USAGE;
   *flags = wrong;
   return 0;
 }

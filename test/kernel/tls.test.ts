@@ -327,13 +327,10 @@ const cases: Readonly<Record<string, Case>> = {
     cluster: trusts(rootOfNames.cert),
     does: constrained,
   },
-  "policies that the authority requires": {
+  "a critical policy that no authority requires": { has: server({ hasPolicies: true }), does: "redirects" },
+  "an authority that requires policies": {
     has: chain(server({ by: strict, hasPolicies: true }), strict),
-    does: "redirects",
-  },
-  "no policy, where the authority requires one": {
-    has: chain(server({ by: strict }), strict),
-    does: /its certificate is not trusted: the chain has no certificate policy/,
+    does: /its certificate is not trusted: critical extension policyConstraints of a certificate is not supported/,
   },
   "an IPv4-mapped address": { cluster: { server: "https://[::ffff:127.0.0.1]:PORT" }, does: "redirects" },
 
