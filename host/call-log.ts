@@ -1,6 +1,6 @@
 /** The log of calls, one line of JSON for each call. */
 import { printable } from "../cni/errors";
-import { identify, identifyOpen, Open, openFile, sameFile, sizeOf } from "./files";
+import { Open, openFile, sizeOf } from "./files";
 import type { Host } from "./port";
 
 /** The ways to look a pod up. */
@@ -80,35 +80,19 @@ export class Recorder {
   }
 }
 
-const MAX_BYTES = 4 * 1024 * 1024;
-const LOCK_EX = 2;
-const LOCK_NB = 4;
+/** The installer renames the log before it is so long. */
+const MAX_BYTES = 8 * 1024 * 1024;
 const FLAGS = Open.writeOnly | Open.append | Open.create | Open.nonBlocking;
 
-/** Whether a path still leads to an open file, which another call may have renamed. */
-function leadsTo(host: Host, path: string, descriptor: number): boolean {
-  return sameFile(identify(host, path), identifyOpen(host, descriptor));
-}
-
 /**
- * If several calls find the log full, only one may rename it: the others would rename the next log, and lose the first.
- */
-function setAside(host: Host, path: string, descriptor: number): void {
-  if (host.flock(descriptor, LOCK_EX | LOCK_NB) === 0 && leadsTo(host, path, descriptor)) {
-    host.rename(path, `${path}.1`);
-  }
-}
-
-/**
- * Appends a line, if the installer's pod mounts the directory. A full log replaces the one with suffix `.1`. This never
- * fails, since a call's result must not depend on its record.
+ * Appends a line, if the installer's pod mounts the directory. This never fails, since a call's result must not depend
+ * on its record.
  */
 export function appendLine(host: Host, path: string, line: string): void {
   let descriptor: number | undefined;
   try {
     descriptor = openFile(host, path, FLAGS);
-    host.write(descriptor, host.encode(line));
-    if (sizeOf(host, descriptor) >= MAX_BYTES) setAside(host, path, descriptor);
+    if (sizeOf(host, descriptor) < MAX_BYTES) host.write(descriptor, host.encode(line));
   } catch {
     // Without the directory, space or permission there is no record.
   } finally {

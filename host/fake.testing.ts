@@ -108,8 +108,6 @@ export class FakeHost implements Host {
 
   seek = (_descriptor: number) => 0;
   close = (descriptor: number) => (this.descriptors.delete(descriptor) ? 0 : -Errno.EBADF);
-  flock = (_descriptor: number, _operation: number) => 0;
-  rename = (_from: string, _to: string) => -Errno.ENOENT;
   unlink(path: string, flags: number): number {
     const left = Object.keys(this.machine.files ?? {}).filter((each) => !this.unlinked.includes(each));
     if (flags === 0 && !left.includes(path)) return -Errno.ENOENT;

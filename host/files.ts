@@ -128,8 +128,3 @@ export function identify(host: Host, path: string): FileId {
 
 /** The file of a descriptor. @throws SystemError */
 export const identifyOpen = (host: Host, descriptor: number) => identify(host, `/proc/self/fd/${descriptor}`);
-
-/** Whether two paths lead to one file. */
-export function sameFile(one: FileId, other: FileId): boolean {
-  return one.inode === other.inode && one.device === other.device;
-}

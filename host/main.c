@@ -133,8 +133,6 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
   CALL(write, "nb", SYS_write)              \
   CALL(seek, "nnn", SYS_lseek)              \
   CALL(close, "n", SYS_close)               \
-  CALL(flock, "nn", SYS_flock)              \
-  CALL(rename, "dpdp", SYS_renameat)        \
   CALL(unlink, "dpn", SYS_unlinkat)         \
   CALL(access, "dp0", SYS_faccessat)        \
   CALL(statx, "dpnnx", SYS_statx)           \
@@ -161,6 +159,7 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
   CALL(mkdir, "dpn", SYS_mkdirat)                  \
   CALL(symlink, "pdp", SYS_symlinkat)              \
   CALL(link, "dpdp0", SYS_linkat)                  \
+  CALL(rename, "dpdp", SYS_renameat)               \
   CALL(renameAs, "dpdpn", SYS_renameat2)           \
   CALL(readlink, "dpb", SYS_readlinkat)            \
   CALL(chown, "dpnn0", SYS_fchownat)               \

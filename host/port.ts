@@ -23,9 +23,6 @@ export interface Host {
   /** The new offset. */
   seek(descriptor: number, offset: number, whence: number): number;
   close(descriptor: number): number;
-  /** flock(2). */
-  flock(descriptor: number, operation: number): number;
-  rename(from: string, to: string): number;
   /** unlinkat(2): a file, or with AT_REMOVEDIR an empty directory. */
   unlink(path: string, flags: number): number;
   /** access(2) with F_OK: 0 if the path exists. */
@@ -97,6 +94,7 @@ export interface LastingHost extends Host, TlsHost {
   statfs(path: string, into: Uint8Array): number;
   mkdir(path: string, mode: number): number;
   symlink(target: string, path: string): number;
+  rename(from: string, to: string): number;
   /** renameat2(2). */
   renameAs(from: string, to: string, flags: number): number;
   link(existing: string, path: string): number;

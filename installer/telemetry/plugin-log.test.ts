@@ -32,6 +32,18 @@ test("a rotated file is read completely, however long it is", () => {
   expect([tail.lines(), tail.lines(), tail.lines(), tail.lines()]).toEqual([[long], [long, "last"], ["new"], []]);
 });
 
+test("a long file is renamed, and no line is lost", () => {
+  const log = join(directory, "long.log");
+  writeFileSync(log, `${"x".repeat(4 * 1024 * 1024)}\n`);
+  const tail = new Tail(log);
+  appendFileSync(log, "one\n");
+  expect([tail.lines(), tail.lines()]).toEqual([[], ["one"]]);
+  // By a call that had opened it before.
+  appendFileSync(`${log}.1`, "two\n");
+  writeFileSync(log, "three\n");
+  expect([tail.lines(), tail.lines()]).toEqual([["two"], ["three"]]);
+});
+
 test("a file that may not be read causes no error before it is read", () => {
   const circle = join(directory, "circle");
   symlinkSync("circle", circle);

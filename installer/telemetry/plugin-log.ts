@@ -1,13 +1,17 @@
-import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
+import { closeSync, openSync, readSync, renameSync, type Stats, statSync } from "node:fs";
 import { NRI_VERB } from "../../cni/contract";
 import type { Log } from "../../process/log";
 import { textOf } from "../../system/bytes";
 import type { Instruments } from "./instruments";
 
+const ASIDE = ".1";
 /** Maximum bytes per read; the rest is read the next time. */
 const MAX_READ = 256 * 1024;
 
-/** Follows a file that another process appends to and rotates. */
+/** Maximum bytes of the log; a longer one gets the suffix `.1`, and calls begin another. */
+const MAX_BYTES = 4 * 1024 * 1024;
+
+/** Follows a file that other processes append to, and bounds its length. */
 export class Tail {
   private inode: number | undefined;
   private offset = 0;
@@ -44,6 +48,11 @@ export class Tail {
       this.offset = 0;
       this.rest = "";
     }
+    if (path === this.path && this.offset >= MAX_BYTES) {
+      // What is left of it is read from there the next time.
+      renameSync(path, `${path}${ASIDE}`);
+      return [];
+    }
     if (stat.size === this.offset) return [];
     const lines = (this.rest + this.read(path, stat.size - this.offset)).split("\n");
     this.rest = (lines.pop() ?? "").slice(0, MAX_READ);
@@ -52,7 +61,7 @@ export class Tail {
 
   /** The file to read from: the rotated one, until it is read completely. */
   private next(): { readonly path: string; readonly stat: Stats } | undefined {
-    const aside = `${this.path}.1`;
+    const aside = `${this.path}${ASIDE}`;
     const before = statSync(aside, { throwIfNoEntry: false });
     if (before !== undefined && before.ino === this.inode && before.size > this.offset)
       return { path: aside, stat: before };
