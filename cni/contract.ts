@@ -111,7 +111,6 @@ export const InstallerVariable = {
   pluginTokenSeconds: "PLUGIN_TOKEN_SECONDS",
   tokenOnNode: "PLUGIN_TOKEN_ON_NODE",
   nodeTaint: "NODE_TAINT",
-  podEvents: "POD_EVENTS",
   nriEvents: "NRI_EVENTS",
   pluginLog: "PLUGIN_LOG",
   cniCacheDir: "CNI_CACHE_DIR",

@@ -2,7 +2,7 @@ import { App, Chart } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { HelmChart } from "../helm/index";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
-import { daemonSet, found, rules } from "./manifests.testing";
+import { daemonSet, found, rules, synthesized } from "./manifests.testing";
 
 test("a disabled resource is absent", () => {
   class Extended extends LinkerdCni {
@@ -21,9 +21,10 @@ test("a disabled resource is absent", () => {
 
 test("the installer may create Events about pods only if enabled", () => {
   expect(rules({})).not.toContain("events");
-  expect(daemonSet({})).not.toContain("POD_EVENTS");
-  expect(rules({ podEvents: true })).toContain('"resources":["events"],"verbs":["create"]');
-  expect(daemonSet({ podEvents: true })).toContain('{"name":"POD_EVENTS","value":"true"}');
+  expect(daemonSet({})).not.toContain("NRI_EVENTS");
+  expect(rules({ nri: { enabled: true } })).toContain('"resources":["events"],"verbs":["create"]');
+  expect(JSON.stringify(synthesized({ nri: { enabled: true } }))).toContain('{"name":"NRI_EVENTS","value":"true"}');
+  expect(rules({ podEvents: true } as LinkerdCniProps)).toBe(rules({}));
 });
 
 test("the repair controller may create Events, not read them, and only if enabled", () => {

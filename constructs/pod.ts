@@ -151,7 +151,6 @@ function installerEnv(values: Refs<Values>, taint: NodeTaint): Env {
         "false",
       ),
     }),
-    when(values.podEvents, { name: InstallerVariable.podEvents, value: "true" }),
     when(values.nri.enabled, { name: InstallerVariable.nriEvents, value: "true" }),
     ...taint.env,
     fromField(PodVariable.nodeName, "spec.nodeName"),

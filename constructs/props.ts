@@ -42,7 +42,6 @@ export interface Values {
   readonly uninstallOnStop: "auto" | "always" | "never";
   readonly pluginLog: boolean;
   readonly runDir: string;
-  readonly podEvents: boolean;
   readonly hostNetwork: boolean;
   readonly priorityClassName: string;
   readonly resourceQuota: { readonly create: "auto" | "always" | "never"; readonly pods: number };
@@ -632,11 +631,6 @@ export interface ValuesProps {
    * @default "/run/linkerd-cni"
    */
   readonly runDir?: Input<Values["runDir"]> | undefined;
-  /**
-   * Publish an Event on a pod that the plugin refused to start or handled without the API server; needs pluginLog.
-   * @default false
-   */
-  readonly podEvents?: Input<Values["podEvents"]> | undefined;
   /** Run the pods in the node's network namespace. @default false */
   readonly hostNetwork?: Input<Values["hostNetwork"]> | undefined;
   /** Priority class of the pods; recommended where the namespace may use it: system-node-critical. @default "" */

@@ -26,7 +26,7 @@ export function roleRules(values: Refs<Values>, daemonSet: string, taint: NodeTa
       verbs: ["list"],
     }),
     when(repair, { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["list"] }),
-    when(or(repair, values.podEvents, values.nri.enabled), {
+    when(or(repair, values.nri.enabled), {
       apiGroups: ["events.k8s.io"],
       resources: ["events"],
       verbs: ["create"],

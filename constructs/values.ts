@@ -241,11 +241,12 @@ const repairController = group("Repair controller", {
 const LOG_LEVEL_NAMES = [...LOG_LEVELS, "warning", "fatal", "panic"] as const;
 
 /**
- * Values of linkerd's chart, current or former, that this chart ignores: the reason by name. `helm upgrade
+ * Values of linkerd's chart and of this one, current or former, that this chart ignores: the reason by name. `helm upgrade
  * --reuse-values` keeps them.
  */
 export const FORMER_VALUES: Readonly<Record<string, string>> = {
   partials: "values of a library of linkerd's charts",
+  podEvents: "the kubelet publishes an Event with the plugin's message",
   namespace: "the release's namespace is used (helm install --namespace)",
   installNamespace: "helm makes the namespace (helm install --create-namespace)",
   cniPluginImage: "image.name is used",
@@ -403,10 +404,6 @@ export const values = z.strictObject({
         "Kubernetes distributions on a host",
       examples: ["/run/k3s/linkerd-cni"],
     }),
-  podEvents: flag().default(false).meta({
-    description:
-      "Publish an Event on a pod that the plugin refused to start or handled without the API server; needs pluginLog",
-  }),
   hostNetwork: flag().default(false).meta({ description: "Run the pods in the node's network namespace" }),
   priorityClassName: priorityClassName()
     .default("")

@@ -147,8 +147,7 @@ export class Service {
     const connect = () => this.connection.as(own());
     this.daemonSet = settings.pod && new OwnDaemonSet({ namespace, pod: name, connect, log });
     const instance = settings.nodeName ?? settings.identity;
-    const kinds = { calls: settings.podEvents, nri: settings.nriEvents };
-    this.podEvents = kinds.calls || kinds.nri ? new PodEvents({ connect, instance, kinds, log, clock }) : undefined;
+    this.podEvents = settings.nriEvents ? new PodEvents({ connect, instance, log, clock }) : undefined;
     this.taint = settings.nodeTaint && new StartupTaint({ ...settings.nodeTaint, connect, log, clock });
     this.instruments.read({
       chained: () => this.scheduler.status.problem === undefined,

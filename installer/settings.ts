@@ -68,7 +68,6 @@ export interface Settings {
   /** The directory in which libcni and Multus keep attachments. */
   readonly cniCache: NodeDirectory;
   /** Publish Events about pods that the plugin failed to start or started with a fallback. */
-  readonly podEvents: boolean;
   /** Publish Events about pods that the NRI plugin repaired or left unchanged. */
   readonly nriEvents: boolean;
   /** 0 disables it. */
@@ -163,7 +162,6 @@ export function readSettings(args: readonly string[], environment: Environment):
     pluginLog,
     lookupSocket: join(dirname(pluginLog), LOOKUP_SOCKET_NAME),
     cniCache: directory(InstallerVariable.cniCacheDir, NodePath.cniCacheDir),
-    podEvents: read.env(InstallerVariable.podEvents, "false").boolean(),
     nriEvents: read.env(InstallerVariable.nriEvents, "false").boolean(),
     healthPort: read.env(InstallerVariable.healthPort, "0").integer(PORTS),
   };

@@ -594,7 +594,7 @@ test.each(cases)("%s", (_, given, expected) => {
 
 describe("rights", () => {
   const rules = (name: string) =>
-    requiredGrants(daemonSet({}, { repairController: { enabled: true }, podEvents: true }), NAMESPACE).find(
+    requiredGrants(daemonSet({}, { repairController: { enabled: true } }), NAMESPACE).find(
       ({ kind, metadata }) => kind === "ClusterRole" && metadata.name === name,
     )?.rules;
 

@@ -16,7 +16,6 @@ function valuesOf(daemonSet: DaemonSet, nri: DaemonSet | undefined): LinkerdCniP
     nri: { enabled: nri !== undefined || env.get(InstallerVariable.nriEvents) === "true" },
     // Otherwise it has its own permissions.
     pluginLog: nri?.spec?.template?.spec?.automountServiceAccountToken === false,
-    podEvents: env.get(InstallerVariable.podEvents) === "true",
     pluginToken: { dedicated: env.has(InstallerVariable.pluginAccount) },
   };
 }

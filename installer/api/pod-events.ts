@@ -9,7 +9,7 @@ import type { Transport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 
-/** Makes the Event on a pod from a line of the plugin's log. */
+/** The Event on a pod, from a line of the log of calls. */
 export interface PodEvent {
   readonly namespace: string;
   readonly name: string;
@@ -17,7 +17,7 @@ export interface PodEvent {
   readonly reason: Reason;
   readonly note: string;
   /** Identifies the occurrence, however often it is read. */
-  readonly suffix?: string;
+  readonly suffix: string;
 }
 
 type Reason =
@@ -33,24 +33,15 @@ type Content = Pick<PodEvent, "type" | "reason" | "note">;
 const REASONS: Readonly<Record<number, Reason>> = {
   [ErrorCode.config]: "LinkerdCNIConfigInvalid",
   [ErrorCode.tryAgainLater]: "LinkerdCNIApiUnreachable",
+  [ErrorCode.rulesDiffer]: "LinkerdCNIRedirectNotMended",
 };
 
 type Entry = Readonly<Record<string, unknown>>;
 
-function ofCall({ code, decision, error, reason }: Entry): Content | undefined {
-  const type = "Warning";
-  if (typeof code === "number")
-    return { type, reason: REASONS[code] ?? "LinkerdCNIRedirectFailed", note: String(error) };
-  if (decision !== "redirect" || typeof reason !== "string") return undefined;
-  return { type, reason: "LinkerdCNIApiUnreachable", note: `Redirected by the pod's annotations alone: ${reason}` };
-}
-
 /** The NRI plugin logs pods that it refused to start, and running pods that it repaired or left unchanged. */
-function ofNri(entry: Entry): Content | undefined {
-  const { code, decision, error } = entry;
-  if (code === ErrorCode.rulesDiffer)
-    return { type: "Warning", reason: "LinkerdCNIRedirectNotMended", note: String(error) };
-  if (code !== undefined) return ofCall(entry);
+function contentOf({ code, decision, error }: Entry): Content | undefined {
+  if (typeof code === "number")
+    return { type: "Warning", reason: REASONS[code] ?? "LinkerdCNIRedirectFailed", note: String(error) };
   if (decision !== "redirect") return undefined;
   const note = "The pod ran without its redirect. The rules were set in place; no restart is needed";
   return { type: "Normal", reason: "LinkerdCNIRedirectMended", note };
@@ -59,31 +50,25 @@ function ofNri(entry: Entry): Content | undefined {
 /** The time of an entry, in milliseconds since 1970. */
 const timeOf = ({ time }: Entry): number => (typeof time === "string" ? Date.parse(time) : Number.NaN);
 
-const CONTENTS: Readonly<Record<string, (entry: Entry) => Content | undefined>> = { ADD: ofCall, [NRI_VERB]: ofNri };
-
-/** The Event for a call of the plugin that failed or fell back, or for an action of the NRI plugin on a pod. */
+/** The Event for an action of the NRI plugin on a pod. The kubelet publishes what a CNI call answered. */
 export function eventOf(entry: Entry): PodEvent | undefined {
   const { pod, verb } = entry;
-  if (typeof pod !== "string") return undefined;
+  if (verb !== NRI_VERB || typeof pod !== "string") return undefined;
   const [namespace = "", name = ""] = pod.split("/");
-  const found = CONTENTS[String(verb)]?.(entry);
+  const found = contentOf(entry);
   if (found === undefined || name === "") return undefined;
-  const at = timeOf(entry);
-  const isOnce = verb === NRI_VERB && !Number.isNaN(at);
-  return { namespace, name, ...found, ...(isOnce ? { suffix: `nri-${at.toString(16)}` } : {}) };
+  return { namespace, name, ...found, suffix: `nri-${timeOf(entry).toString(16)}` };
 }
 
 interface PodEventsDeps {
   readonly connect: () => Transport;
   /** This installer and its node. */
   readonly instance: string;
-  /** The entries to publish: the plugin's calls, and the NRI plugin's actions. */
-  readonly kinds: { readonly calls: boolean; readonly nri: boolean };
   readonly log: Log;
   readonly clock: Pick<Clock, "now" | "date" | "random">;
 }
 
-/** The kubelet retries a pod every few seconds: the same Event is not repeated for this long, nor kept longer. */
+/** The runtime retries a pod every few seconds: the same Event is not repeated for this long, nor kept longer. */
 const SAID_MS = 10 * 60_000;
 const MOST_WAITING = 100;
 const MOST_AT_ONCE = 10;
@@ -114,13 +99,11 @@ export class PodEvents {
    */
   takeEarlier(entries: readonly Entry[]): void {
     const since = this.deps.clock.date().getTime() - SAID_MS;
-    for (const entry of entries) if (entry["verb"] === NRI_VERB && timeOf(entry) >= since) this.take(entry);
+    for (const entry of entries) if (timeOf(entry) >= since) this.take(entry);
   }
 
-  /** Queues the Event of a line of the plugin's log. */
+  /** Queues the Event of a line of the log of calls. */
   take(entry: Entry): void {
-    const { calls, nri } = this.deps.kinds;
-    if (!(entry["verb"] === NRI_VERB ? nri : calls)) return;
     const event = eventOf(entry);
     if (event === undefined || this.waiting.size >= MOST_WAITING) return;
     const key = `${event.namespace}/${event.name} ${event.reason}`;

@@ -9,7 +9,7 @@ const matrix: Readonly<Record<string, readonly string[]>> = {
   ],
   "numbers and booleans as text": ["--set-string", "proxyUID=3000,proxyGID=3001,useWaitFlag=true,privileged=true"],
   "ports and ranges": ["--set-string", "ignoreInboundPorts=25\\,8000-8100,ignoreOutboundPorts=3306,portsToRedirect=80"],
-  "repair, taint and Events": ["--set", "repairController.enabled=true,nodeTaint.enabled=true,podEvents=true"],
+  "repair, taint and Events": ["--set", "repairController.enabled=true,nodeTaint.enabled=true"],
   "the NRI plugin": ["--set", "nri.enabled=true,chained=false,networkPolicy.enabled=true,podLookup=annotations"],
   "a dashboard": ["--set", "grafanaDashboard.enabled=true"],
   "an AppArmor profile": ["--set", "appArmorProfile.type=Localhost,appArmorProfile.localhostProfile=cni"],

@@ -22,7 +22,6 @@ const cni: readonly LinkerdCniProps[] = [
   {
     chained: false,
     uninstallOnStop: "never",
-    podEvents: true,
     nri: { enabled: true },
     nodeTaint: { enabled: true },
     pluginToken: { dedicated: true, onNode: false },

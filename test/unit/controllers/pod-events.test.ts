@@ -29,18 +29,19 @@ beforeEach(async () => {
 
 afterEach(() => api.close());
 
-function podEvents(kinds = { calls: true, nri: false }) {
+function podEvents() {
   const write = (message: string) => void log.push(message);
   return new PodEvents({
     connect: () => httpsTransport({ host: "127.0.0.1", port: api.port, ca: api.ca, token: "secret" }),
     instance: "node-1",
-    kinds,
     log: { trace: write, debug: write, info: write, warn: write, error: write },
     clock: { now: () => time, date: () => new Date(time), random: () => 1 },
   });
 }
 
-const failed = (pod: string, error = "EPERM") => ({ verb: "ADD", pod, code: 101, error });
+const failed = (pod: string, error = "EPERM") => ({
+  ...{ time: new Date(time).toISOString(), verb: "NRI", pod, code: 101, error },
+});
 
 test("a pod that is retried has one Event in ten minutes", async () => {
   const events = podEvents();
@@ -188,24 +189,23 @@ const mended = (pod: string, at: number) => ({
   decision: "redirect",
 });
 
-test("Events for calls and for actions of the NRI plugin are enabled separately", async () => {
-  for (const kinds of [
-    { calls: true, nri: false },
-    { calls: false, nri: true },
-  ]) {
-    const events = podEvents(kinds);
-    events.take(failed("shop/cart"));
-    events.take(mended("shop/web", time));
-    await events.publish();
-  }
-  expect(posted.map(({ reason }) => reason)).toEqual(["LinkerdCNIRedirectFailed", "LinkerdCNIRedirectMended"]);
+test("calls of the plugin have no Event: the kubelet publishes their error", async () => {
+  const events = podEvents();
+  events.take({ ...failed("shop/cart"), verb: "ADD" });
+  events.take(mended("shop/web", time));
+  await events.publish();
+  expect(posted.map(({ reason }) => reason)).toEqual(["LinkerdCNIRedirectMended"]);
 });
 
 test("recent actions of the NRI plugin are published, and known to the API server the next time", async () => {
   for (const answer of [201, 409]) {
     status = answer;
-    const events = podEvents({ calls: true, nri: true });
-    events.takeEarlier([failed("shop/cart"), mended("shop/old", time - 601_000), mended("shop/web", time - 599_000)]);
+    const events = podEvents();
+    events.takeEarlier([
+      { ...failed("shop/cart"), verb: "ADD" },
+      mended("shop/old", time - 601_000),
+      mended("shop/web", time - 599_000),
+    ]);
     await events.publish();
   }
   expect(posted.map(({ metadata }) => metadata.name)).toEqual(
