@@ -86,7 +86,7 @@ function line(chain: string, parts: readonly string[]): string {
 }
 
 /** A rule as `iptables-save` prints it. */
-export function ruleLine(chain: string, { matches, verdict, comment }: Rule): string {
+function ruleLine(chain: string, { matches, verdict, comment }: Rule): string {
   return line(chain, [...matches.map(matchText), `-m comment --comment "${comment}"`, verdictText(verdict)]);
 }
 

@@ -31,24 +31,6 @@ export interface RuleSet {
   readonly outbound: readonly Rule[];
 }
 
-/**
- * Each kind of rule: its comment after `proxy-init/`, with a star for the matched value, its match, and its verdict.
- * CHECK reads the rules of iptables by this table.
- */
-export const RULE_KINDS = {
-  "ignore-port-*": ["tcp-ports", "return"],
-  "ignore-subnet-*": ["source", "return"],
-  "ignore-outbound-subnet-*": ["destination", "return"],
-  "ignore-proxy-user-id": ["uid", "return"],
-  "ignore-proxy-group-id": ["gid", "return"],
-  "ignore-loopback": ["out-interface", "return"],
-  "redirect-all-incoming-to-proxy-port": ["tcp", "redirect"],
-  "redirect-port-*-to-proxy-port": ["tcp-port", "redirect"],
-  "redirect-all-outgoing-to-proxy-port": ["tcp", "redirect"],
-} as const satisfies Readonly<Record<string, readonly [Match["kind"], Verdict["kind"]]>>;
-
-export type RuleKind = keyof typeof RULE_KINDS;
-
 const leave: Verdict = { kind: "return" };
 
 /** `80` or `80:90`, as iptables writes it. */
@@ -71,8 +53,8 @@ function matchedText(match: Match): string {
   }
 }
 
-/** A rule with its comment. */
-export function ruleOf(kind: RuleKind, match: Match, verdict: Verdict): Rule {
+/** A rule with its comment, `kind` after `proxy-init/`, with a star for the matched value. */
+function ruleOf(kind: string, match: Match, verdict: Verdict): Rule {
   return { matches: [match], verdict, comment: `proxy-init/${kind.replace("*", () => matchedText(match))}` };
 }
 

@@ -122,20 +122,21 @@ function byIptables(suffix: string): Readonly<Record<string, Tampering>> {
     "--to-port",
     port,
   ];
-  const ignored = (port: string) => [
-    ...["PROXY_INIT_REDIRECT", "-p", "tcp", "-m", "multiport", "--dports", port],
-    ...["-m", "comment", "--comment", "proxy-init/ignore-port-4190", "-j", "RETURN"],
-  ];
+  const ignored = (port: string) => ["PROXY_INIT_REDIRECT", "-p", "tcp", "-m", "multiport", "--dports", port];
+  const ignoredComment = ["-m", "comment", "--comment", "proxy-init/ignore-port-4190", "-j", "RETURN"];
   return {
     "a removed rule": { commands: [iptables(IPV4, "-D", ...redirect("4143"))], names: /PROXY_INIT_REDIRECT.*redirect/ },
     "a removed rule of IPv6": {
       commands: [iptables(IPV6, "-D", ...redirect("4143"))],
       names: /PROXY_INIT_REDIRECT.*redirect/,
     },
-    // Only the redirect's port is not stored elsewhere in the rules, which equal linkerd's.
+    // The rules equal linkerd's, so that only their comments say what they are for.
     "a changed rule": {
-      commands: [iptables(IPV4, "-D", ...ignored("4190")), iptables(IPV4, "-I", ...ignored("4191"))],
-      names: /PROXY_INIT_REDIRECT.*4191.*4190/,
+      commands: [
+        iptables(IPV4, "-D", ...ignored("4190"), ...ignoredComment),
+        iptables(IPV4, "-I", ...ignored("4191"), "-j", "RETURN"),
+      ],
+      names: /PROXY_INIT_REDIRECT.*4191/,
     },
     "an added rule": {
       commands: [iptables(IPV4, "-I", "PROXY_INIT_REDIRECT", "1", "-p", "tcp", "--dport", "81", "-j", "ACCEPT")],
