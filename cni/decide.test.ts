@@ -75,7 +75,7 @@ describe("settings", () => {
     expect(found.skipInboundSubnets.map(({ text }) => text)).toEqual(["fd00::/8", "192.168.0.0/16"]);
     expect(found.skipOutboundSubnets.map(({ text }) => text)).toEqual(["172.16.0.0/12"]);
     expect(found.proxyUid).toBe(7);
-    expect(found).not.toHaveProperty("proxyGid");
+    expect(found.proxyGid).toBeUndefined();
   });
 
   it("come from the namespace if the pod's is absent or empty", () => {

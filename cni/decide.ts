@@ -177,7 +177,7 @@ export function sourcesOf(pod: Pod, around: Surroundings, stanza: Stanza): Sourc
 function identity(sources: Sources): Pick<RedirectOptions, "proxyUid" | "proxyGid"> {
   const [proxyUid] = sources.proxyUid.map(parseId).map(idOf);
   const [proxyGid] = sources.proxyGid.map(parseId).map(idOf);
-  return { ...(proxyUid === undefined ? {} : { proxyUid }), ...(proxyGid === undefined ? {} : { proxyGid }) };
+  return { proxyUid, proxyGid };
 }
 
 /**

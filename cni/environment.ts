@@ -68,7 +68,7 @@ export interface PodName {
   readonly namespace: string;
   readonly name: string;
   /** Distinguishes it from earlier and later pods with the same name; not all runtimes pass it. */
-  readonly uid?: string;
+  readonly uid?: string | undefined;
 }
 
 /** Names that need no escaping in an API path. */
@@ -93,5 +93,5 @@ export function readPodName(env: Environment): PodName | undefined {
     }
   }
   const uid = given.get("K8S_POD_UID");
-  return { namespace, name, ...(uid ? { uid } : {}) };
+  return { namespace, name, uid: uid || undefined };
 }

@@ -85,12 +85,11 @@ const port = (item: unknown) =>
   typeof item === "number" && Number.isInteger(item) && item >= 0 && item <= MAX_PORT ? item : undefined;
 
 function readLinkerd(linkerd: Members): LinkerdConfig {
-  const gid = idOf(linkerd.id("proxy-gid", 0));
   return {
     "incoming-proxy-port": linkerd.port("incoming-proxy-port", 4143),
     "outgoing-proxy-port": linkerd.port("outgoing-proxy-port", 4140),
     "proxy-uid": linkerd.id("proxy-uid", 2102),
-    ...(gid === undefined ? {} : { "proxy-gid": gid }),
+    "proxy-gid": idOf(linkerd.id("proxy-gid", 0)),
     "ports-to-redirect": linkerd.list("ports-to-redirect", port, "a port"),
     "inbound-ports-to-ignore": linkerd.list("inbound-ports-to-ignore", text, "a port or a range in a string"),
     "outbound-ports-to-ignore": linkerd.list("outbound-ports-to-ignore", text, "a port or a range in a string"),
@@ -127,7 +126,7 @@ function ownPods(own: unknown): Stanza["own-pods"] {
 export interface StanzaReading {
   readonly stanza: Stanza;
   /** CniError 7 that names the field. Invalid values have their default in `stanza`. */
-  readonly problem?: CniError;
+  readonly problem?: CniError | undefined;
 }
 
 /** Reads the plugin's configuration from a runtime's input. A caller that needs all of it throws the problem. */
@@ -136,7 +135,6 @@ export function readStanza(source: JsonObject, name: string): StanzaReading {
   const members = new Members(source, "", (found) => {
     problem ??= found;
   });
-  const own = ownPods(source["own-pods"]);
   const stanza: Stanza = {
     name,
     type: PLUGIN_TYPE,
@@ -145,9 +143,9 @@ export function readStanza(source: JsonObject, name: string): StanzaReading {
     linkerd: readLinkerd(members.object("linkerd")),
     "pod-lookup": members.oneOf("pod-lookup", "auto", POD_LOOKUPS),
     "strict-status": members.boolean("strict-status", false),
-    ...(own === undefined ? {} : { "own-pods": own }),
+    "own-pods": ownPods(source["own-pods"]),
   };
-  return problem === undefined ? { stanza } : { stanza, problem };
+  return { stanza, problem };
 }
 
 /** Reads a valid stanza. @throws CniError 7 that names the field */

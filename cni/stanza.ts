@@ -62,7 +62,7 @@ export interface LinkerdConfig {
   /** User id the proxy runs as; its traffic is not redirected. @default 2102 */
   readonly "proxy-uid": number;
   /** Group id the proxy runs as. @default none: no rule */
-  readonly "proxy-gid"?: number;
+  readonly "proxy-gid"?: number | undefined;
   /** Inbound ports that are redirected. @default [] (all) */
   readonly "ports-to-redirect": readonly number[];
   /** Inbound ports or `low-high` ranges that are not redirected. @default [] */
@@ -104,7 +104,7 @@ export interface Stanza {
   /** The directory on the node of the log of calls and the installer's socket. @default "/run/linkerd-cni" */
   readonly "run-dir"?: string;
   /** The installer's own pods, which always pass. */
-  readonly "own-pods"?: { readonly namespace: string; readonly daemonset: string };
+  readonly "own-pods"?: { readonly namespace: string; readonly daemonset: string } | undefined;
   /** In a drop-in: the path of the list that it extends. */
   readonly extends?: string;
   /** Declares the data that the runtime should pass in `runtimeConfig`. */

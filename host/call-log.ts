@@ -28,7 +28,7 @@ export interface CallRecord {
   readonly fallback?: string;
   /** The CNI error, if any. */
   readonly code?: number;
-  readonly error?: string;
+  readonly error?: string | undefined;
 }
 
 type Notes = Omit<CallRecord, "time" | "ms" | "requests">;
@@ -68,11 +68,10 @@ export class Recorder {
 
   /** The finished record as one line of JSON. */
   line(): string {
-    const { error } = this.notes;
     const record: CallRecord = {
       time: new Date().toISOString(),
       ...this.notes,
-      ...(error === undefined ? {} : { error: error.slice(0, MAX_ERROR) }),
+      error: this.notes.error?.slice(0, MAX_ERROR),
       ms: tenths(this.elapsed()),
       requests: this.requests,
     };

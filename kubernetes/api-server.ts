@@ -19,7 +19,7 @@ export interface ApiResponse {
   readonly status: number;
   readonly body: string;
   /** The header Retry-After: seconds. */
-  readonly retryAfter?: string;
+  readonly retryAfter?: string | undefined;
 }
 
 /** Without a response: refused, timed out, or not trusted. */

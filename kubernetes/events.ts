@@ -56,7 +56,7 @@ export function eventFor(
     metadata: {
       name: `${cutName(name, LONGEST_NAME - suffix.length - 1)}.${suffix}`,
       namespace,
-      ...(annotations === undefined ? {} : { annotations }),
+      annotations,
     },
     eventTime: microTime(date),
     reportingController: controller,

@@ -13,18 +13,17 @@ export interface InCluster {
   /** Directory with `token` and `ca.crt`. */
   readonly serviceAccountDir: string;
   /** File that replaces `ca.crt`. */
-  readonly caFile?: string;
+  readonly caFile?: string | undefined;
 }
 
 /** Reads the API server's address that the kubelet sets in a pod. */
 export function readInCluster(read: SettingsReader): InCluster {
-  const caFile = read.optional(ApiServerVariable.caFile);
   const host = read.required(ApiServerVariable.host, "outside a pod, set it to the API server's address");
   return {
     host: host === "" ? "" : read.setting(ApiServerVariable.host, host).host(),
     port: read.env(ApiServerVariable.port, "443").port(),
     serviceAccountDir: read.env(ApiServerVariable.serviceAccountDir, SERVICE_ACCOUNT_DIR).absolutePath(),
-    ...(caFile === undefined ? {} : { caFile }),
+    caFile: read.optional(ApiServerVariable.caFile),
   };
 }
 

@@ -21,8 +21,8 @@ export interface Selection<T> {
   readonly resource: Resource<T>;
   /** @default every namespace */
   readonly namespace?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
   /** Called when the API server does not know the resource; the request is repeated later. */
   readonly unknown?: () => void;
 }
@@ -41,11 +41,7 @@ export async function inform<T extends Watchable>(
 ): Promise<void> {
   const { resource, namespace, labelSelector, fieldSelector, unknown, take } = selection;
   const { open, clock, log, failed, signal } = deps;
-  const source = {
-    path: pathOf(resource, { namespace }),
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
-  };
+  const source = { path: pathOf(resource, { namespace }), labelSelector, fieldSelector };
   const troubled = (problem: string, pauseMs: number, status?: number) => {
     if (status === NOT_FOUND && unknown !== undefined) return unknown();
     failed(resource.plural);

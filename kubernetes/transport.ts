@@ -67,12 +67,11 @@ export interface ConnectionOptions
 
 function clientOf(server: ApiServer, options: ConnectionOptions = {}): HttpClient {
   const { connectMs, acknowledgeMs, probeMs, ...kept } = options;
-  const limited = {
-    ...(acknowledgeMs === undefined ? {} : { acknowledgeMs }),
-    ...(probeMs === undefined ? {} : { probeMs }),
-  };
   const connect: HttpClientOptions["connect"] = ({ deadlineMs, signal }) =>
-    connectTls(server, { ...limited, deadlineMs: Math.min(deadlineMs, connectMs ?? deadlineMs), signal });
+    connectTls(server, {
+      ...{ acknowledgeMs, probeMs, signal },
+      deadlineMs: Math.min(deadlineMs, connectMs ?? deadlineMs),
+    });
   return new HttpClient({ ...kept, authority: authority(server), connect });
 }
 

@@ -14,7 +14,7 @@ export interface ObjectMeta {
   readonly uid?: string;
   readonly resourceVersion?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
   readonly creationTimestamp?: string;
   readonly deletionTimestamp?: string;
 }

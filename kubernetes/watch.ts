@@ -26,8 +26,8 @@ export type Notice<T> =
 export interface WatchSource {
   /** Path of the collection, without a query. */
   readonly path: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
 }
 
 /** Dependencies of a watch, time and randomness included. */

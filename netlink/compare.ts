@@ -62,7 +62,7 @@ function compareChain(
 export interface Comparison {
   /** Whether any family has this plugin's table. */
   readonly isThere: boolean;
-  readonly difference?: string;
+  readonly difference?: string | undefined;
 }
 
 /** Compares the native rules in the namespace of the socket, which cannot be used afterwards. @throws SystemError */

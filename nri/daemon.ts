@@ -312,7 +312,7 @@ export class Daemon {
     /** Its answer, or why it did not answer. */
     const byInstaller = (path: string, silenceMs?: number) => {
       try {
-        const found = getByInstaller(host, path, left(), silenceMs === undefined ? {} : { silenceMs });
+        const found = getByInstaller(host, path, left(), { silenceMs });
         this.metrics.lookups.inc({ way: "installer" });
         return found;
       } catch (error) {

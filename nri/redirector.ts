@@ -23,7 +23,7 @@ export type Redirection =
   /** The rules exist. */
   | { readonly kind: "present" }
   /** The rules were missing and were set; with the reason if only the annotations decided. */
-  | { readonly kind: "redirected"; readonly unanswered?: string }
+  | { readonly kind: "redirected"; readonly unanswered?: string | undefined }
   /** linkerd-init, or a CNI plugin with iptables, has set rules. */
   | { readonly kind: "foreign"; readonly reason: string }
   /** The rules differ from the programmed ones. */
@@ -58,7 +58,7 @@ export class Redirector {
     const { stanza } = this.deps.stanza;
     const { namespace, name, uid } = sandbox;
     const passed: PassedPod = {
-      pod: { namespace, name, ...(uid === undefined ? {} : { uid }) },
+      pod: { namespace, name, uid },
       annotations: sandbox.annotations,
       labels: sandbox.labels,
     };
@@ -121,7 +121,7 @@ export class Redirector {
     const decision = decide(evidence.pod, evidence.around, stanza);
     if (decision.kind === "redirect") {
       applyNative(netfilter, redirectRules(decision.options));
-      return { kind: "redirected", ...(unanswered === undefined ? {} : { unanswered }) };
+      return { kind: "redirected", unanswered };
     }
     this.leftAlone.set(id, decision.reason);
     return { kind: "skipped", reason: decision.reason };

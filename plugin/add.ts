@@ -26,7 +26,7 @@ const LOOKUP_DEADLINE_MS = 5000;
 /** Rules, and what creates them in mode native if that was made ahead. */
 interface Rules {
   readonly sets: readonly RuleSet[];
-  readonly batch?: Uint8Array;
+  readonly batch?: Uint8Array | undefined;
 }
 
 /**
@@ -47,7 +47,7 @@ class RulesAhead {
       this.made = {
         options: JSON.stringify(decision.options),
         sets,
-        ...(isOwnMode(stanza.linkerd["iptables-mode"]) ? { batch: creationBatch(sets) } : {}),
+        batch: isOwnMode(stanza.linkerd["iptables-mode"]) ? creationBatch(sets) : undefined,
       };
     } catch {
       this.made = undefined;
@@ -71,11 +71,7 @@ function apiAccess({ host, config, record }: Call, kubeconfig: string, meanwhile
   let server: ApiServer | undefined;
   const byInstaller = (path: string, silenceMs?: number) => {
     try {
-      const answer = getByInstaller(host, path, left(), {
-        meanwhile,
-        runDir: config.runDir,
-        ...(silenceMs === undefined ? {} : { silenceMs }),
-      });
+      const answer = getByInstaller(host, path, left(), { meanwhile, runDir: config.runDir, silenceMs });
       record.note({ lookup: "installer" });
       return answer;
     } catch (error) {

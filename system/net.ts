@@ -68,12 +68,12 @@ export interface ConnectOptions {
    * Milliseconds without an acknowledgement of sent data after which a connection ends. Has no effect with Node.
    * @default the kernel's: a quarter of an hour
    */
-  readonly acknowledgeMs?: number;
+  readonly acknowledgeMs?: number | undefined;
   /**
    * Milliseconds after which an idle connection is probed, at least a second, so that it ends in the same way.
    * @default never
    */
-  readonly probeMs?: number;
+  readonly probeMs?: number | undefined;
 }
 
 export interface ListenAddress {

@@ -7,8 +7,8 @@ export interface RedirectOptions {
   readonly inboundPort: number;
   readonly outboundPort: number;
   /** The proxy's user and group, if set: their traffic is not redirected. */
-  readonly proxyUid?: number;
-  readonly proxyGid?: number;
+  readonly proxyUid?: number | undefined;
+  readonly proxyGid?: number | undefined;
   /** Inbound ports that are redirected; empty: all. */
   readonly portsToRedirect: readonly number[];
   readonly skipInboundPorts: readonly PortRange[];

@@ -97,9 +97,13 @@ export function getByInstaller(
   host: Host,
   path: string,
   deadlineMs: number,
-  options: Partial<Omit<Question, "path">> = {},
+  {
+    runDir = NodePath.runDir,
+    silenceMs = SILENCE_MS,
+    meanwhile = () => undefined,
+  }: { readonly [Name in keyof Omit<Question, "path">]?: Question[Name] | undefined } = {},
 ): HttpResponse {
-  const question = { path, runDir: NodePath.runDir, silenceMs: SILENCE_MS, meanwhile: () => undefined, ...options };
+  const question = { path, runDir, silenceMs, meanwhile };
   const begin = host.elapsed();
   const left = () => Math.max(1, deadlineMs - (host.elapsed() - begin));
   return withRetry(host, left, () => answerOf(host, question, left()));

@@ -131,8 +131,7 @@ export class Iptables {
       hasChains(text),
     );
     const differences = saved.map(({ family, text }) => savedDifference(family, text));
-    const difference = differences.find((each) => each !== undefined);
-    return { isThere: saved.length > 0, ...(difference === undefined ? {} : { difference }) };
+    return { isThere: saved.length > 0, difference: differences.find((each) => each !== undefined) };
   }
 
   /** The nat table of a family; empty if the node has no program to list it. @throws CniError 101 if it is too long */

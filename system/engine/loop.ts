@@ -189,7 +189,9 @@ const MANY = 4096;
 const CHUNK = 64 * 1024;
 
 /** The result message of a child, as JSON. */
-type Answer = { readonly value?: unknown } | { readonly error: { readonly message: string; readonly code?: string } };
+type Answer =
+  | { readonly value?: unknown }
+  | { readonly error: { readonly message: string; readonly code?: string | undefined } };
 
 /** Closes descriptors that the child does not need, because others wait for the end of a pipe or connection. */
 function closeAllBut(kept: number): void {
@@ -204,7 +206,7 @@ function answerOf(work: () => unknown): Answer {
   } catch (error) {
     if (!(error instanceof Error)) return { error: { message: String(error) } };
     const { message, code } = error as Error & { readonly code?: string };
-    return { error: { message, ...(code === undefined ? {} : { code }) } };
+    return { error: { message, code } };
   }
 }
 

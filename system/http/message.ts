@@ -271,7 +271,7 @@ export interface HttpResponse {
   readonly status: number;
   readonly body: string;
   /** The header Retry-After. */
-  readonly retryAfter?: string;
+  readonly retryAfter?: string | undefined;
 }
 
 export interface ResponseHead {
@@ -383,8 +383,7 @@ export class ResponseReader {
   private response(): HttpResponse | undefined {
     const { head } = this.stream;
     if (head === undefined) return undefined;
-    const retryAfter = head.headers.get("retry-after");
-    const body = this.decode(this.body.take());
-    return { status: head.status, body, ...(retryAfter === undefined ? {} : { retryAfter }) };
+    const { status, headers } = head;
+    return { status, body: this.decode(this.body.take()), retryAfter: headers.get("retry-after") };
   }
 }
