@@ -12,7 +12,7 @@ import { notReady } from "./causes";
 import { Category, type Finding } from "./finding";
 import { type DaemonSet, isOurs, NAME, type Named, type NodeObject } from "./objects";
 import { directoriesText, type Host, hostJudge, impossible, mayHaveNri, needsLegacy, valuesFor } from "./platform";
-import { known, type Read, read } from "./snapshot";
+import { all, known, type Read, read } from "./snapshot";
 
 /** A cluster before the installation. */
 export interface Before {
@@ -48,18 +48,19 @@ const MULTUS_NAMESPACES = ["kube-system", "openshift-multus"] as const;
 export async function readBefore(kubectl: Kubectl, namespace: string): Promise<Before> {
   const get = <T>(kind: string, name: string, where?: string) =>
     read(kind, kubectl.get<T>({ kind, name, ...(where === undefined ? {} : { namespace: where }) }));
-  const [nodes, namespaceObject, daemonSet, cilium, multus, multusSet, runtimeClasses, ...multusDaemons] =
-    await Promise.all([
-      read("nodes", kubectl.list<NodeObject>({ kind: "nodes" })),
-      get<Named>("namespace", namespace),
-      get<DaemonSet>("daemonset", NAME, namespace),
-      get<ConfigMapObject>("configmap", "cilium-config", "kube-system"),
-      get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
-      get<Named>("daemonset", "kube-multus-ds", "kube-system"),
-      read("runtimeclasses", kubectl.list<Named>({ kind: "runtimeclasses.node.k8s.io" })),
-      ...MULTUS_NAMESPACES.map((where) => get<ConfigMapObject>("configmap", "multus-daemon-config", where)),
-    ]);
-  return { namespace, nodes, namespaceObject, daemonSet, cilium, multus, multusDaemons, multusSet, runtimeClasses };
+  const parts = await all({
+    nodes: read("nodes", kubectl.list<NodeObject>({ kind: "nodes" })),
+    namespaceObject: get<Named>("namespace", namespace),
+    daemonSet: get<DaemonSet>("daemonset", NAME, namespace),
+    cilium: get<ConfigMapObject>("configmap", "cilium-config", "kube-system"),
+    multus: get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
+    multusDaemons: Promise.all(
+      MULTUS_NAMESPACES.map((where) => get<ConfigMapObject>("configmap", "multus-daemon-config", where)),
+    ),
+    multusSet: get<Named>("daemonset", "kube-multus-ds", "kube-system"),
+    runtimeClasses: read("runtimeclasses", kubectl.list<Named>({ kind: "runtimeclasses.node.k8s.io" })),
+  });
+  return { namespace, ...parts };
 }
 
 /** What the checks judge. */

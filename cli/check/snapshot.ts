@@ -117,6 +117,14 @@ export async function read<T>(kind: string, answer: Promise<T>): Promise<Read<T>
   }
 }
 
+/** The results of promises, by name. */
+export async function all<T extends object>(promises: { readonly [Name in keyof T]: Promise<T[Name]> }): Promise<T> {
+  const named = Object.entries<Promise<unknown>>(promises).map(
+    async ([name, promise]) => [name, await promise] as const,
+  );
+  return Object.fromEntries(await Promise.all(named)) as T;
+}
+
 /** Reads one cluster. */
 class Reader {
   constructor(
@@ -172,61 +180,33 @@ export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise
   const selector = `${SELECTOR.key}=${SELECTOR.value}`;
   const everywhere = true;
   const ownPods = `${SELECTOR.key} in (${OWN_PODS.join(",")})`;
-  const [
-    daemonSet,
-    nri,
-    pods,
-    namespaceObject,
-    configMap,
-    daemonSets,
-    nodes,
-    refusals,
-    pending,
-    running,
-    namespaces,
-    sandboxFailures,
-  ] = await Promise.all([
-    reader.get<DaemonSet>("daemonset", NAME, namespace),
-    reader.get<DaemonSet>("daemonset", NRI_NAME, namespace),
-    reader.list<CheckedPod>({ kind: "pods", namespace, selector: ownPods }),
-    reader.get<Named>("namespace", namespace),
-    reader.get<ConfigMapObject>("configmap", CONFIG_MAP, namespace),
-    reader.list<DaemonSet>({ kind: "daemonsets", everywhere, selector }),
-    reader.list<NodeObject>({ kind: "nodes" }),
-    reader.refusals(NAME),
-    reader.list<CheckedPod>({ kind: "pods", everywhere, fieldSelector: "status.phase=Pending" }),
-    reader.list<CheckedPod>({ kind: "pods", everywhere, fieldSelector: "status.phase=Running" }),
-    reader.list<Named>({ kind: "namespaces" }),
-    reader.list<Event>({ kind: "events", everywhere, fieldSelector: "reason=FailedCreatePodSandBox" }),
+  const { operators, ...parts } = await all({
+    namespaceObject: reader.get<Named>("namespace", namespace),
+    configMap: reader.get<ConfigMapObject>("configmap", CONFIG_MAP, namespace),
+    daemonSet: reader.get<DaemonSet>("daemonset", NAME, namespace),
+    daemonSets: reader.list<DaemonSet>({ kind: "daemonsets", everywhere, selector }),
+    nri: reader.get<DaemonSet>("daemonset", NRI_NAME, namespace),
+    pods: reader.list<CheckedPod>({ kind: "pods", namespace, selector: ownPods }),
+    nodes: reader.list<NodeObject>({ kind: "nodes" }),
+    refusals: reader.refusals(NAME),
+    pending: reader.list<CheckedPod>({ kind: "pods", everywhere, fieldSelector: "status.phase=Pending" }),
+    running: reader.list<CheckedPod>({ kind: "pods", everywhere, fieldSelector: "status.phase=Running" }),
+    namespaces: reader.list<Named>({ kind: "namespaces" }),
+    sandboxFailures: reader.list<Event>({ kind: "events", everywhere, fieldSelector: "reason=FailedCreatePodSandBox" }),
+    webhook: reader.get<WebhookConfiguration>("mutatingwebhookconfigurations", MULTUS_NAME),
+    operators: reader.list<Deployment>({
+      kind: "deployments",
+      everywhere,
+      fieldSelector: "metadata.name=linkerd-multus",
+    }),
+    definitions: reader.get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
+  });
+  const [nri, none] = [known(parts.nri), { value: [] } as Read<readonly Event[]>];
+  const [grants, logs, nriRefusals] = await Promise.all([
+    reader.grants(known(parts.daemonSet), nri),
+    reader.logs(known(parts.pods) ?? []),
+    nri === undefined ? none : reader.refusals(NRI_NAME),
   ]);
-  const none: Read<readonly Event[]> = { value: [] };
-  const [webhook, operators, definitions, grants, logs, nriRefusals] = await Promise.all([
-    reader.get<WebhookConfiguration>("mutatingwebhookconfigurations", MULTUS_NAME),
-    reader.list<Deployment>({ kind: "deployments", everywhere, fieldSelector: "metadata.name=linkerd-multus" }),
-    reader.get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
-    reader.grants(known(daemonSet), known(nri)),
-    reader.logs(known(pods) ?? []),
-    known(nri) === undefined ? none : reader.refusals(NRI_NAME),
-  ]);
-  return {
-    namespace,
-    namespaceObject,
-    configMap,
-    daemonSet,
-    daemonSets,
-    nri,
-    pods,
-    ...logs,
-    nodes,
-    refusals,
-    nriRefusals,
-    pending,
-    running,
-    namespaces,
-    sandboxFailures,
-    grants,
-    webhook,
-    operator: "value" in operators ? { value: operators.value[0] } : operators,
-    definitions,
-  };
+  const operator = "value" in operators ? { value: operators.value[0] } : operators;
+  return { namespace, ...parts, ...logs, nriRefusals, grants, operator };
 }
