@@ -158,11 +158,12 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
     });
     await configure(list);
     await powerOn(machine);
-    const held = async () => {
-      const { items } = await kubectl.json<Injected>("get", "pods", "--all-namespaces");
-      return items.filter(({ status }) => JSON.stringify(status).includes('"exitCode":95')).length;
+    const held = async (...selected: readonly string[]) => {
+      const { items } = await kubectl.json<Injected>("get", "pods", ...selected);
+      return items.every(({ status }) => JSON.stringify(status).includes('"exitCode":95'));
     };
-    await until("the validators", async () => (await held()) === EARLY + 1, 120);
+    await until("the pods' validators", () => held("--selector=app=web"), 120);
+    await until("the injector's validator", () => held("--namespace=linkerd"));
     await hold(null);
     await cluster.rolledOut();
     await injectorAvailable(kubectl);
