@@ -126,16 +126,6 @@ test("a body that is not read ends the connection with the answer", async () => 
   expect(text).toContain("connection: close\r\n");
 });
 
-test("a client that waits to send its body is told to", async () => {
-  await start();
-  const socket = await client();
-  socket.write("POST /read HTTP/1.1\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: 2\r\n\r\n");
-  expect(String((await once(socket, "data"))[0])).toBe("HTTP/1.1 100 Continue\r\n\r\n");
-  const all = rest(socket);
-  socket.write("ab");
-  expect(await all).toContain("POST /read ab");
-});
-
 test("a head that does not come to its end in time ends the connection", async () => {
   await start({ idleMs: 100 });
   expect(await Promise.all([ask(), ask("GET / HT")])).toEqual(["", ""]);
@@ -197,28 +187,6 @@ test("a server that is closed finishes the answer that a client still reads", as
   const closed = server.close(60_000);
   expect((await rest(reading)).length).toBeGreaterThan(LARGE);
   await closed;
-});
-
-test("a client that does not read that it may send its body makes room like a silent one", async () => {
-  await start({ connections: 2 });
-  const closed: number[] = [];
-  for (const each of [1, 2]) {
-    const gone = new AbortController();
-    const ended = new Promise<never>((_, reject) => {
-      gone.signal.addEventListener("abort", () => reject(new Error("closed")));
-    });
-    const request = "POST /read HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n";
-    const close = () => {
-      closed.push(each);
-      gone.abort();
-    };
-    server.take({ read: async () => new TextEncoder().encode(request), write: () => ended, close });
-  }
-  await ask(`GET /a HTTP/1.1\r\n${LAST}`);
-  const clock = jest.spyOn(performance, "now").mockReturnValue(performance.now() + 60_000);
-  expect(await ask(`GET /a HTTP/1.1\r\n${LAST}`)).toContain("GET /a ");
-  expect(closed).toContain(1);
-  clock.mockRestore();
 });
 
 test("the body that began first makes room for the bytes of others, and whole ones take none", async () => {

@@ -115,7 +115,6 @@ class Session {
   isIdle = false;
   private readonly reader: MessageReader;
   private keeps = false;
-  private expects = false;
 
   constructor(
     private readonly connection: Connection,
@@ -215,7 +214,6 @@ class Session {
     if (method === undefined || target === undefined) throw new MessageError("the request is not HTTP/1.1");
     this.reader.begin(extentOf(headers) ?? NO_BODY);
     this.keeps = minor === "1" && !/\bclose\b/i.test(headers.get("connection") ?? "");
-    this.expects = /^100-continue$/i.test(headers.get("expect") ?? "");
     return { method, target, headers, body: (reading) => this.body(reading) };
   }
 
@@ -245,10 +243,6 @@ class Session {
     const tooLarge = () => new HttpError(413, `the ${what} is larger than ${most} bytes`);
     if (this.reader.announced > most) throw tooLarge();
     this.progress.receiving(0);
-    if (this.expects && !this.reader.isWhole) {
-      await this.connection.write(encoder.encode("HTTP/1.1 100 Continue\r\n\r\n"));
-      signal.throwIfAborted();
-    }
     const gathered = new Gathered();
     for (;;) {
       for (let part = this.reader.part(); part !== undefined; part = this.reader.part()) {
