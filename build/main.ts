@@ -1,25 +1,12 @@
-import { execFile } from "node:child_process";
-import { rm } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { promisify } from "node:util";
 import { synthesize } from "../charts/synth";
 import { updateBenchmarks } from "./benchmarks";
 import { buildCli } from "./cli";
 import { buildImage } from "./image/image";
 import { loadImage } from "./image/load";
 import { recordImageSize } from "./image/size";
+import { buildLib } from "./lib";
 import { outputs, root } from "./paths";
 import { buildPlugin, buildSanitizedPlugin } from "./programs";
-
-const run = promisify(execFile);
-
-/** Compiles what the npm package has: the constructs, with their declarations. */
-async function buildLib(): Promise<void> {
-  const manifest = createRequire(__filename).resolve("typescript/package.json");
-  await rm(join(root, "dist", "lib"), { recursive: true, force: true });
-  await run(process.execPath, [join(dirname(manifest), "bin", "tsc"), "--project", "tsconfig.lib.json"], { cwd: root });
-}
 
 /** Steps in order, each with an optional description of its output. `npm run build -- plugin image` builds parts. */
 type Steps = Readonly<Record<string, () => Promise<unknown>>>;

@@ -5,6 +5,7 @@ import { version } from "../constructs";
 import { values } from "../constructs/values";
 import { repository } from "../constructs/version";
 import type { ChartMetadata } from "../helm/index";
+import { readValues } from "../helm/read";
 
 const root = join(__dirname, "..");
 const MAIN = `${repository}/blob/main`;
@@ -28,7 +29,7 @@ export function newestRelease(changelog: string): Release {
   return { version: heading.trim(), changes };
 }
 
-const { image } = values.parse({});
+const { image } = readValues(values, {}).values;
 
 /** The fields of Chart.yaml that differ between charts. */
 export interface ChartDescription {

@@ -3,7 +3,6 @@ import { dirname, join } from "node:path";
 import { App } from "cdk8s";
 import { linkerdMultus, linkerdMultusChart, linkerdMultusManifests } from "./linkerd-multus";
 import { linkerd2Cni, linkerdCniChart, linkerdCniManifests } from "./linkerd2-cni";
-import { propsSources } from "./props-source";
 
 const kustomization = (resource: string): string => `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
@@ -39,9 +38,8 @@ export function synthesized(): ReadonlyMap<string, ReadonlyMap<string, string>> 
   ]);
 }
 
-/** Writes the charts, the manifests, and the source files generated from the values. */
+/** Writes the charts and the manifests. */
 export async function synthesize(root: string): Promise<void> {
-  for (const [path, source] of propsSources()) await writeFile(join(root, path), source);
   for (const [folder, files] of synthesized()) await writeFolder(join(root, "dist", folder), files);
 }
 

@@ -3,7 +3,7 @@ import { isObject } from "../cni/json";
 import { overlaid } from "../constructs";
 import { FORMER_VALUES, values } from "../constructs/values";
 import { FROM_PARENTS } from "../helm/package";
-import { nearest } from "../helm/problems";
+import { nearest } from "../helm/read";
 import { booleanOf, checkedBy, fieldOf, nameOf, optionName, REGISTRY, TAG, VALUE_FLAGS, type ValueFlag } from "./flags";
 import { complain, type Io, isUrl, withoutCredentials } from "./io";
 import { asText, typed, withAssignments, withFile } from "./set";
@@ -90,14 +90,14 @@ function unknownNote(name: string, value: unknown): string | undefined {
   if (value === null || FROM_PARENTS.includes(name)) return undefined;
   const reason = FORMER_VALUES[name];
   if (reason !== undefined) return `the value ${name} is ignored: ${reason}`;
-  const meant = nearest(name, Object.keys(values.shape));
+  const meant = nearest(name, Object.keys(values));
   return `the chart has no value ${name}${meant === undefined ? ", which is ignored" : `: did you mean ${meant}?`}`;
 }
 
 /** The values that the chart has. Values that charts share are noted on standard error and left out. */
 function knownValues(given: Map, io: Io): Map {
   const entries = Object.entries(given).filter(([name, value]) => {
-    if (name in values.shape) return true;
+    if (name in values) return true;
     const note = unknownNote(name, value);
     if (note !== undefined) complain(io, note);
     return false;

@@ -5,7 +5,7 @@ import { version } from "../constructs";
 import { values } from "../constructs/values";
 import { registry } from "../constructs/version";
 import { choicesText, type Field, fieldsOf } from "../helm/fields";
-import { nearest } from "../helm/problems";
+import { nearest } from "../helm/read";
 import { addCheck } from "./check/command";
 import { type DaemonSet, imageOf, NAME } from "./check/objects";
 import { COMPLETE, completed, completion, SHELLS, type Shell } from "./completion";

@@ -1,7 +1,7 @@
 import type { IConstruct } from "constructs";
 import { Container } from "../cni/contract";
 import { assert, capabilities, HelmChart, type Input, type Refs, when } from "../helm/index";
-import type { Values } from "./props";
+import type { Values } from "./values";
 
 /** Kubernetes has a field for it since this version; before, an annotation for each container. */
 const FIELD_SINCE = "1.30";

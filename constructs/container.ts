@@ -15,8 +15,8 @@ import {
   type Templated,
   when,
 } from "../helm/index";
-import type { Values } from "./props";
 import { DIGEST, LINKERDS_IMAGE, LINKERDS_IMAGE_WRONG } from "./value-groups";
+import type { Values } from "./values";
 
 /** The executable in the image, with the plugin and all other programs. */
 export const EXECUTABLE = `${NodePath.binDir}/${PLUGIN_TYPE}`;

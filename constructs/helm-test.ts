@@ -3,7 +3,7 @@ import { Annotation, ConfigMapKey, InstallerVariable, LinkerdContainer, PodVaria
 import { eq, type Input, present, type Refs, type Templated, when } from "../helm/index";
 import { configured, fromField, imageOf, programCommand, resourcesOf } from "./container";
 import { nodesOf } from "./pod";
-import type { Values } from "./props";
+import type { Values } from "./values";
 
 /**
  * Annotations of a resource that only `helm test` creates. The resource stays until the next test: otherwise `helm test

@@ -16,8 +16,8 @@ import {
   type Parts,
   type Refs,
   release,
-  type Schema,
   spread,
+  type ValueMembers,
 } from "../helm/index";
 import { namespaceProblems } from "./namespace";
 import { binding } from "./rbac";
@@ -34,13 +34,13 @@ export interface InstallationProps {
 export type Labels = Readonly<Record<string, Input<string>>>;
 
 /** Distinguishes one construct's resources from another's. */
-interface Identity<T> {
+interface Identity<M> {
   /** The name of its resources. */
   readonly name: string;
   /** The labels of each of them. */
   readonly labels: Labels;
   /** Its values. */
-  readonly schema: Schema<T>;
+  readonly schema: M;
   /** Names of values that are accepted and ignored. @default none */
   readonly ignored?: readonly string[];
 }
@@ -68,15 +68,15 @@ const identityOf = ({ apiGroup, kind, name, metadata }: ApiObject): string =>
 const shown = (name: unknown): string => (typeof name === "string" ? name : JSON.stringify(name));
 
 /** Resources with one name in one namespace, rendered from values. */
-export abstract class Installation<T extends object> extends Construct {
+export abstract class Installation<M extends ValueMembers> extends Construct {
   /** The values: known ones, and in a Helm chart references to `.Values`. */
-  readonly values: Refs<T>;
+  readonly values: Refs<M>;
   readonly namespace: Input<string>;
-  private readonly identity: Identity<T>;
+  private readonly identity: Identity<M>;
   private readonly parts: (() => unknown)[] = [];
 
   /** All problems of the values are reported at once, at synthesis. */
-  constructor(scope: Construct, id: string, props: InstallationProps, identity: Identity<T>) {
+  constructor(scope: Construct, id: string, props: InstallationProps, identity: Identity<M>) {
     super(scope, id);
     const { namespace, valuesPath, ...given } = props;
     this.identity = identity;

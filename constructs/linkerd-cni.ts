@@ -22,6 +22,7 @@ import {
   orElse,
   type Part,
   type Parts,
+  type PropsOf,
   present,
   sha256,
   type Templated,
@@ -43,12 +44,11 @@ import { overlaid } from "./overlaid";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { pluginRules, tokenRules } from "./plugin-token";
 import { type Directories, type PodParts, podSpec, updateStrategy } from "./pod";
-import type { Values, ValuesProps } from "./props";
 import { proxyUidPolicy } from "./proxy-uid";
 import { binding, roleRules } from "./rbac";
 import { type StanzaTemplate, stanzaOf } from "./stanza";
 import { NodeTaint } from "./taint";
-import { FORMER_VALUES, values } from "./values";
+import { FORMER_VALUES, type Values, values } from "./values";
 import { version } from "./version";
 
 /** The name of every resource. */
@@ -77,7 +77,7 @@ export interface PluginResources {
 /**
  * The values of the chart and its namespace. A value that is not given has its default, or in a Helm chart its value.
  */
-export interface LinkerdCniProps extends ValuesProps, InstallationProps {}
+export interface LinkerdCniProps extends PropsOf<Values>, InstallationProps {}
 
 /** The Linkerd CNI plugin on every node: its installer, configuration and permissions. */
 export class LinkerdCni extends Installation<Values> {

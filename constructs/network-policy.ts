@@ -2,7 +2,7 @@ import type { k8s } from "cdk8s-plus-27";
 import { REPAIR_PORT } from "../cni/contract";
 import { type Input, or, type Part, present, type Refs, type Templated, when } from "../helm/index";
 import { isServed } from "./container";
-import type { Values } from "./props";
+import type { Values } from "./values";
 
 /** A port open to connections. */
 export const tcp = (port: Input<number>) => ({ port, protocol: "TCP" });

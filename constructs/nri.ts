@@ -36,9 +36,9 @@ import { configured, extraEnvOf, imageOf, probesOf, programCommand, RESTRICTED, 
 import { ingressOnly, tcp } from "./network-policy";
 import { pluginRules } from "./plugin-token";
 import { logLevelOf, type PodParts, placementOf, seLinuxOptionsOf } from "./pod";
-import type { Values } from "./props";
 import { binding } from "./rbac";
 import type { NodeTaint } from "./taint";
+import type { Values } from "./values";
 
 /** The labels that select the NRI plugin's pods. */
 export const NRI_SELECTOR = { [Label.app]: NRI_NAME };

@@ -1,6 +1,6 @@
 import { App } from "cdk8s";
 import { parse } from "yaml";
-import { chartFiles, HelmChart, HelmObject, type Schema, value, valueRefs, valuesOf } from "../helm/index";
+import { chartFiles, HelmChart, HelmObject, type ValueMembers, value, valueRefs, valuesOf } from "../helm/index";
 import { LinkerdCni, type LinkerdCniProps, values } from ".";
 
 const metadata = { name: "mesh", version: "1.0.0", appVersion: "1", description: "Mesh", kubeVersion: ">=1.25.0-0" };
@@ -12,7 +12,7 @@ class PlatformCni extends LinkerdCni {
   }
 }
 
-function files(chart: HelmChart, schema: Schema<object> = values, notes = "") {
+function files(chart: HelmChart, schema: ValueMembers = values, notes = "") {
   const made = chartFiles({ chart, metadata, values: schema, introduction: "", notes });
   const { properties } = JSON.parse(made.get("values.schema.json") ?? "") as { properties: Record<string, object> };
   return { values: parse(made.get("values.yaml") ?? "") as Record<string, object>, properties, made };

@@ -1,4 +1,5 @@
 import { App, Chart } from "cdk8s";
+import { readValues } from "../helm/read";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 import { directoriesOf, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { values } from "./values";
@@ -32,7 +33,7 @@ const quota = (props: LinkerdCniProps) => made(props).find(({ kind }) => kind ==
 test.each(PLATFORM_NAMES)("%s: its directories, unless others are given", (platform) => {
   const { destCNINetDir, destCNIBinDir } = PLATFORMS[platform];
   expect(directories({ platform })).toEqual({ destCNINetDir, destCNIBinDir });
-  expect(directoriesOf(values.parse({ platform }))).toEqual({ destCNINetDir, destCNIBinDir });
+  expect(directoriesOf(readValues(values, { platform }).values)).toEqual({ destCNINetDir, destCNIBinDir });
   expect(directories({ platform, destCNIBinDir: "/mine" })).toEqual({ destCNINetDir, destCNIBinDir: "/mine" });
   expect(directories({ platform, destCNINetDir: "/mine" })).toEqual({ destCNINetDir: "/mine", destCNIBinDir });
   const mounted = container({ platform })?.volumeMounts.map(({ mountPath }) => mountPath);
@@ -42,7 +43,7 @@ test.each(PLATFORM_NAMES)("%s: its directories, unless others are given", (platf
 test("without a platform, the directories of containerd and CRI-O", () => {
   const usual = { destCNINetDir: "/etc/cni/net.d", destCNIBinDir: "/opt/cni/bin" };
   expect(directories({})).toEqual(usual);
-  expect(directoriesOf(values.parse({}))).toEqual(usual);
+  expect(directoriesOf(readValues(values, {}).values)).toEqual(usual);
 });
 
 test("the SELinux context is the platform's, unless one is given", () => {

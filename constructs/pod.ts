@@ -46,8 +46,8 @@ import {
   resourcesOf,
 } from "./container";
 import { PLATFORM_NAMES, PLATFORMS } from "./platforms";
-import type { Values } from "./props";
 import type { NodeTaint } from "./taint";
+import type { Values } from "./values";
 
 type Container = Part<k8s.Container>;
 type Mounts = readonly (Templated<k8s.VolumeMount> | undefined)[];

@@ -1,8 +1,8 @@
 import type { k8s } from "cdk8s-plus-27";
 import { type Input, not, or, type Parts, type Refs, when } from "../helm/index";
 import { pluginRules } from "./plugin-token";
-import type { Values } from "./props";
 import type { NodeTaint } from "./taint";
+import type { Values } from "./values";
 
 /** Permissions of the plugin, the installer and the repair controller in the cluster. */
 export function roleRules(values: Refs<Values>, daemonSet: string, taint: NodeTaint): Parts<k8s.PolicyRule> {

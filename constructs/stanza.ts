@@ -34,8 +34,8 @@ import {
   trim,
   when,
 } from "../helm/index";
-import type { Values } from "./props";
 import { COMMA, PORT, PORT_RANGE, type PortItem } from "./value-types";
+import type { Values } from "./values";
 
 /** The stanza with expressions; absent keys have the plugin's defaults. */
 export type StanzaTemplate = { readonly [Key in keyof Stanza]: Templated<Partial<Stanza[Key]>> | undefined };

@@ -1,43 +1,48 @@
 import type { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
-import { z } from "zod";
 import { InstallerVariable, STARTUP_TAINT } from "../cni/contract";
-import { and, concat, type HelmMetadata, type Input, items, type Parts, type Refs, when } from "../helm/index";
-import { flag } from "../helm/loose-types";
+import {
+  and,
+  concat,
+  group,
+  type HelmMetadata,
+  type Input,
+  items,
+  type Parts,
+  type Refs,
+  value,
+  when,
+} from "../helm/index";
 import { type AdmissionPolicy, admissionPolicy, matchConstraints, mutatingPolicy } from "./admission";
-import type { Values } from "./props";
-import { group } from "./value-groups";
+import type { Values } from "./values";
 
 export const nodeTaint = group("Startup taint of nodes", {
-  enabled: flag().default(false).meta({
+  enabled: value.boolean({
+    default: false,
     description:
       "Remove the startup taint from a node once its CNI configuration is complete; nodes must be registered with this taint",
   }),
-  key: z
-    .string()
-    .regex(/^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/, "is not a taint's key")
-    .default(STARTUP_TAINT)
-    .meta({
-      description:
-        "Key of the startup taint. The Cluster Autoscaler adds no nodes for pods that do not tolerate it, unless the key " +
-        "begins with `startup-taint.cluster-autoscaler.kubernetes.io/`",
-      examples: ["startup-taint.cluster-autoscaler.kubernetes.io/linkerd-cni-not-ready"],
-    }),
-  admissionPolicy: z
-    .enum(["", "v1beta1", "v1"])
-    .default("")
-    .meta({
-      description:
-        "Create a MutatingAdmissionPolicy of this API version that taints every new Linux node. Nodes that tolerations or " +
-        "nodeAffinity exclude keep the taint. Empty creates none: start the kubelets with `--register-with-taints` instead",
-    }),
-  ownNodeOnly: flag()
-    .default(true)
-    .meta({
-      description:
-        "Create a ValidatingAdmissionPolicy that limits each installer to this taint of its own node; needs Kubernetes " +
-        "1.30, so set it to false on older versions",
-    }),
+  key: value.string({
+    pattern: /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/,
+    wrong: "is not a taint's key",
+    default: STARTUP_TAINT,
+    description:
+      "Key of the startup taint. The Cluster Autoscaler adds no nodes for pods that do not tolerate it, unless the key " +
+      "begins with `startup-taint.cluster-autoscaler.kubernetes.io/`",
+    examples: ["startup-taint.cluster-autoscaler.kubernetes.io/linkerd-cni-not-ready"],
+  }),
+  admissionPolicy: value.choice(["", "v1beta1", "v1"], {
+    default: "",
+    description:
+      "Create a MutatingAdmissionPolicy of this API version that taints every new Linux node. Nodes that tolerations or " +
+      "nodeAffinity exclude keep the taint. Empty creates none: start the kubelets with `--register-with-taints` instead",
+  }),
+  ownNodeOnly: value.boolean({
+    default: true,
+    description:
+      "Create a ValidatingAdmissionPolicy that limits each installer to this taint of its own node; needs Kubernetes " +
+      "1.30, so set it to false on older versions",
+  }),
 });
 
 /** A policy that taints every new Linux node; if the policy fails, the node joins without the taint. */

@@ -1,20 +1,8 @@
-import { z } from "zod";
-import { integer, numberOrText } from "../helm/loose-types";
-import { quantity, word } from "./value-types";
+import { group, value } from "../helm/index";
+import { ANYTHING, WORD } from "./value-types";
 import { registry, version } from "./version";
 
-/** A group of values: absent members have their defaults. */
-export const group = <T extends z.ZodRawShape>(description: string, members: T) =>
-  z
-    .strictObject(members)
-    .prefault({} as z.input<z.ZodObject<T, z.core.$strict>>)
-    .meta({ description });
-
-const name = (what: string) =>
-  z
-    .string()
-    .min(1)
-    .meta({ description: `Name of the ${what}` });
+const name = (what: string) => value.string({ notEmpty: true, required: true, description: `Name of the ${what}` });
 
 /** Requests and limits of one container; empty ones are left out. @param request the default request */
 export const resources = (request: { readonly cpu?: string; readonly memory?: string } = {}) =>
@@ -27,30 +15,34 @@ export const resources = (request: { readonly cpu?: string; readonly memory?: st
 
 const bounds = (what: string, example: Readonly<Record<"limit" | "request", string>>, request = "") =>
   group(`Limit and request of ${what}`, {
-    limit: quantity()
-      .default("")
-      .meta({ description: `The most ${what} that the container may use`, examples: [example.limit] }),
-    request: quantity()
-      .default(request)
-      .meta({ description: `The ${what} that the container asks for`, examples: [example.request] }),
+    limit: value.quantity({
+      default: "",
+      description: `The most ${what} that the container may use`,
+      examples: [example.limit],
+    }),
+    request: value.quantity({
+      default: request,
+      description: `The ${what} that the container asks for`,
+      examples: [example.request],
+    }),
   });
 
-export const toleration = z.strictObject({
-  key: z.string().optional().meta({ description: "Key of the tolerated taint; empty for all, with operator Exists" }),
-  operator: z
-    .enum(["Exists", "Equal"])
-    .optional()
-    .meta({ description: "Whether the taint may have any value, or must have `value`; Equal by default" }),
-  value: z.string().optional().meta({ description: "Value of the tolerated taint" }),
-  effect: z
-    .enum(["NoSchedule", "PreferNoSchedule", "NoExecute"])
-    .optional()
-    .meta({ description: "Effect of the tolerated taint; empty for all" }),
-  tolerationSeconds: z
-    .int()
-    .optional()
-    .meta({ description: "How many seconds a NoExecute taint is tolerated; without it, for as long as it exists" }),
-});
+export const toleration = {
+  key: value.string({ description: "Key of the tolerated taint; empty for all, with operator Exists" }),
+  operator: value.choice(["Exists", "Equal"], {
+    description: "Whether the taint may have any value, or must have `value`; Equal by default",
+  }),
+  value: value.string({ description: "Value of the tolerated taint" }),
+  effect: value.choice(["NoSchedule", "PreferNoSchedule", "NoExecute"], {
+    description: "Effect of the tolerated taint; empty for all",
+  }),
+  tolerationSeconds: value.integer({
+    min: Number.MIN_SAFE_INTEGER,
+    max: Number.MAX_SAFE_INTEGER,
+    isStrict: true,
+    description: "How many seconds a NoExecute taint is tolerated; without it, for as long as it exists",
+  }),
+};
 
 const IMAGE = `${registry}/linkerd-cni`;
 
@@ -73,82 +65,92 @@ export const DIGEST = {
 /** The image that all containers run. */
 export const image = () =>
   group("Image of all containers", {
-    name: word()
-      .min(1)
-      .refine((name) => !new RegExp(LINKERDS_IMAGE.pattern).test(name), LINKERDS_IMAGE_WRONG)
-      .default(IMAGE)
-      .meta({ description: "Name of the image" }),
-    version: numberOrText(word().min(1))
-      .default(version)
-      .meta({ description: "Tag of the image", examples: ["0.1.0"] }),
-    digest: z
-      .string()
-      .refine((digest) => new RegExp(DIGEST.pattern).test(digest), DIGEST.wrong)
-      .default("")
-      .meta({ description: "Digest of the image, `sha256:` and 64 hexadecimal digits; with one, the tag is not used" }),
-    pullPolicy: z
-      .enum(["IfNotPresent", "Always", "Never"])
-      .default("IfNotPresent")
-      .meta({ description: "When the image is pulled" }),
+    name: value.string({
+      ...WORD,
+      notEmpty: true,
+      check: (name) => (new RegExp(LINKERDS_IMAGE.pattern).test(name) ? [LINKERDS_IMAGE_WRONG] : []),
+      default: IMAGE,
+      description: "Name of the image",
+    }),
+    version: value.numericString({
+      ...WORD,
+      notEmpty: true,
+      default: version,
+      description: "Tag of the image",
+      examples: ["0.1.0"],
+    }),
+    digest: value.string({
+      check: (digest) => (new RegExp(DIGEST.pattern).test(digest) ? [] : [DIGEST.wrong]),
+      default: "",
+      description: "Digest of the image, `sha256:` and 64 hexadecimal digits; with one, the tag is not used",
+    }),
+    pullPolicy: value.choice(["IfNotPresent", "Always", "Never"], {
+      default: "IfNotPresent",
+      description: "When the image is pulled",
+    }),
   });
 
 /** Variables of containers. @param whose such as "the operator's container" */
 export const extraEnv = (whose: string) =>
-  z
-    .array(
-      z.strictObject({
-        name: name("variable"),
-        value: z.string().optional().meta({ description: "Value of the variable" }),
-        valueFrom: z
-          .looseObject({})
-          .optional()
-          .meta({ description: "Source of the value, such as secretKeyRef, instead of `value`" }),
+  value.list({
+    members: {
+      name: name("variable"),
+      value: value.string({ description: "Value of the variable" }),
+      valueFrom: value.object({
+        ...ANYTHING,
+        description: "Source of the value, such as secretKeyRef, instead of `value`",
       }),
-    )
-    .default([])
-    .meta({
-      description: `Environment variables of ${whose}, besides the chart's own`,
-      examples: [[{ name: "KUBERNETES_SERVICE_HOST", value: "api.example.com" }]],
-    });
+    },
+    default: [],
+    description: `Environment variables of ${whose}, besides the chart's own`,
+    examples: [[{ name: "KUBERNETES_SERVICE_HOST", value: "api.example.com" }]],
+  });
 
 /** Whole manifests: the API server knows their fields. */
 export const extraObjects = () =>
-  z
-    .array(
-      z.looseObject({
-        apiVersion: z.string().min(1).meta({ description: "API group and version of the object" }),
-        kind: z.string().min(1).meta({ description: "Kind of the object" }),
-        metadata: z.looseObject({ name: name("object") }).meta({ description: "Metadata of the object" }),
+  value.list({
+    members: {
+      apiVersion: value.string({ notEmpty: true, required: true, description: "API group and version of the object" }),
+      kind: value.string({ notEmpty: true, required: true, description: "Kind of the object" }),
+      metadata: value.object({
+        members: { name: name("object") },
+        isOpen: true,
+        required: true,
+        description: "Metadata of the object",
       }),
-    )
-    .default([])
-    .meta({
-      description: "Manifests that are installed with the chart, as they are: nothing in them is a template",
-      examples: [[{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "notes" }, data: { owner: "mesh" } }]],
-    });
+    },
+    isOpen: true,
+    default: [],
+    description: "Manifests that are installed with the chart, as they are: nothing in them is a template",
+    examples: [[{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "notes" }, data: { owner: "mesh" } }]],
+  });
 
 /** The grace period of a pod. @param least seconds that it needs */
 export const terminationGracePeriodSeconds = (least: number) =>
-  integer(least, 3600).default(30).meta({ description: "How many seconds a pod may take to end before it is killed" });
+  value.integer({
+    min: least,
+    max: 3600,
+    default: 30,
+    description: "How many seconds a pod may take to end before it is killed",
+  });
 
 export const imagePullSecrets = () =>
-  z
-    .array(z.strictObject({ name: name("secret") }))
-    .default([])
-    .meta({ description: "Names of secrets to pull the image with", examples: [[{ name: "registry" }]] });
-
-/** A label selector: the API server knows its fields. */
-export const selector = z.looseObject({});
+  value.list({
+    members: { name: name("secret") },
+    default: [],
+    description: "Names of secrets to pull the image with",
+    examples: [[{ name: "registry" }]],
+  });
 
 /** Peers of a NetworkPolicy. */
-export const peer = z.strictObject({
-  ipBlock: z
-    .strictObject({
-      cidr: z.string().meta({ description: "Network of the peers, such as 10.0.0.0/8" }),
-      except: z.array(z.string()).optional().meta({ description: "Networks in it that are not meant" }),
-    })
-    .optional()
-    .meta({ description: "Peers by their addresses" }),
-  namespaceSelector: selector.optional().meta({ description: "Namespaces of the peers" }),
-  podSelector: selector.optional().meta({ description: "Pods that are peers, in the selected namespaces" }),
-});
+export const peer = {
+  ipBlock: value.object({
+    members: {
+      cidr: value.string({ required: true, description: "Network of the peers, such as 10.0.0.0/8" }),
+      except: value.texts({ description: "Networks in it that are not meant" }),
+    },
+    description: "Peers by their addresses",
+  }),
+  namespaceSelector: value.object({ ...ANYTHING, description: "Namespaces of the peers" }),
+  podSelector: value.object({ ...ANYTHING, description: "Pods that are peers, in the selected namespaces" }),
+};

@@ -1,22 +1,21 @@
-import { z } from "zod";
 import { MAX_PORT } from "../cni/ports";
-import { integer, numberOrText } from "../helm/loose-types";
 
-export const port = () => integer(1, MAX_PORT);
+/** The numbers of ports. */
+export const PORT_NUMBERS = { min: 1, max: MAX_PORT } as const;
 
 /** A text without control characters. */
-export const word = () => z.string().regex(/^[^\p{Cc}]*$/u, "is not a text on one line");
+export const WORD = { pattern: /^[^\p{Cc}]*$/u, wrong: "is not a text on one line" } as const;
 
 /** An absolute path, with any character but control characters. */
-export const directory = () => z.string().regex(/^\/[^\p{Cc}]*$/u, "is not an absolute path");
+export const DIRECTORY = { pattern: /^\/[^\p{Cc}]*$/u, wrong: "is not an absolute path" } as const;
 
 /** The same, or nothing. */
-export const directoryOrNothing = () => z.string().regex(/^\/[^\p{Cc}]*$|^$/u, "is not an absolute path");
+export const DIRECTORY_OR_NOTHING = { ...DIRECTORY, pattern: /^\/[^\p{Cc}]*$|^$/u } as const;
 
-/** What the items of a list of ports are. */
+/** The items of a list of ports. */
 export interface PortItem {
   readonly pattern: string;
-  /** What is said about one that is not right. */
+  /** The error for an item that does not match. */
   readonly wrong: string;
 }
 
@@ -36,92 +35,61 @@ function isRight(item: string, { pattern }: PortItem): boolean {
   return new RegExp(pattern).test(item) && low <= high && high <= MAX_PORT;
 }
 
-/**
- * A list, comma-separated. That its items are right is for constructs and templates to say, by name: a JSON schema
- * could only show a pattern.
- */
-const listOf = (item: PortItem) =>
-  numberOrText(
-    z.string().superRefine((text, context) => {
-      const items = text
-        .trim()
-        .split(new RegExp(COMMA))
-        .filter((one) => one !== "");
-      for (const one of items.filter((one) => !isRight(one, item))) {
-        context.addIssue({ code: "custom", message: `has ${one}, which ${item.wrong}` });
-      }
-    }),
-  );
+/** A comma-separated list. Constructs and templates check its items, because a JSON schema can only show a pattern. */
+const listOf = (item: PortItem) => ({
+  check: (text: string): readonly string[] =>
+    text
+      .trim()
+      .split(new RegExp(COMMA))
+      .filter((one) => one !== "" && !isRight(one, item))
+      .map((one) => `has ${one}, which ${item.wrong}`),
+});
 
 /** Ports, comma-separated. */
-export const ports = () => listOf(PORT);
+export const PORTS = listOf(PORT);
 
 /** Ports and ranges, comma-separated. */
-export const portRanges = () => listOf(PORT_RANGE);
-
-/** A Kubernetes quantity, or nothing. */
-export const quantity = () =>
-  z.union([
-    z.string().regex(/^([+-]?[0-9.]+([eEinumkKMGTP]*[-+]?[0-9]*))?$/, "is not a quantity such as 100m or 64Mi"),
-    z.number().min(0),
-  ]);
-
-/** What the pattern says, for the JSON schema of one that comes as a number. */
-const SHARE_AS_NUMBER = { minimum: 0, maximum: 99999, multipleOf: 1 };
+export const PORT_RANGES = listOf(PORT_RANGE);
 
 /** A number, or a percentage. */
-export const share = () =>
-  numberOrText(
-    z
-      .string()
-      .regex(/^(0|[1-9][0-9]{0,4})%?$/, "is not a number or a percentage such as 25%")
-      .meta(SHARE_AS_NUMBER),
-  );
+export const SHARE = {
+  pattern: /^(0|[1-9][0-9]{0,4})%?$/,
+  wrong: "is not a number or a percentage such as 25%",
+  number: { minimum: 0, maximum: 99999, multipleOf: 1 },
+} as const;
 
 /** The same, or nothing. */
-export const shareOrNothing = () =>
-  numberOrText(
-    z
-      .string()
-      .regex(/^((0|[1-9][0-9]{0,4})%?)?$/, "is not a number or a percentage such as 25%")
-      .meta(SHARE_AS_NUMBER),
-  );
-
-const QUALIFIED_NAME = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+export const SHARE_OR_NOTHING = { ...SHARE, pattern: /^((0|[1-9][0-9]{0,4})%?)?$/ } as const;
 
 /** Labels. */
-export const labels = () =>
-  z.record(
-    z.string().regex(QUALIFIED_NAME, "is not a label's name, such as team or example.com/team"),
-    z
-      .string()
-      .regex(
-        /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/,
-        "is not a label's value: up to 63 letters, digits, -, _ and ., beginning and ending with a letter or digit",
-      ),
-  );
+export const LABELS = {
+  keys: {
+    pattern: /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/,
+    wrong: "is not a label's name, such as team or example.com/team",
+  },
+  texts: {
+    pattern: /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/,
+    wrong: "is not a label's value: up to 63 letters, digits, -, _ and ., beginning and ending with a letter or digit",
+  },
+} as const;
 
 /** The name of a priority class, or nothing. */
-export const priorityClassName = () =>
-  z
-    .string()
-    .regex(
-      /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/,
-      "is not the name of a priority class, such as system-node-critical",
-    );
-
-/** Annotations. */
-export const textMap = () => z.record(z.string(), z.string());
+export const PRIORITY_CLASS = {
+  pattern: /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/,
+  wrong: "is not the name of a priority class, such as system-node-critical",
+} as const;
 
 /** The name of a namespace. */
-export const namespaceName = () =>
-  z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, "is not the name of a namespace");
+export const NAMESPACE = {
+  pattern: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+  wrong: "is not the name of a namespace",
+} as const;
 
 /** The name of an annotation, with or without a prefix. */
-export const annotationName = () =>
-  z
-    .string()
-    .regex(
-      /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/,
-      "is not an annotation's name",
-    );
+export const ANNOTATION = {
+  pattern: /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/,
+  wrong: "is not an annotation's name",
+} as const;
+
+/** A part of a manifest: the API server knows its fields. */
+export const ANYTHING = { members: {}, isOpen: true } as const;

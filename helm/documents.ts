@@ -1,17 +1,12 @@
 import { stringify } from "yaml";
 import { choicesText, type Field } from "./fields";
 
-/** Wraps a text at a width. */
-function wrapped(text: string, width: number): readonly string[] {
-  const lines: string[] = [];
-  for (const word of text.split(" ")) {
-    const line = lines.pop();
-    if (line === undefined) lines.push(word);
-    else if (line.length + word.length < width) lines.push(`${line} ${word}`);
-    else lines.push(line, word);
-  }
-  return lines;
-}
+/** A text in lines of a width. */
+const wrapped = (text: string, width: number): readonly string[] =>
+  text
+    .replace(new RegExp(`(.{1,${width}}|\\S+)( |$)`, "g"), "$1\n")
+    .trimEnd()
+    .split("\n");
 
 const inline = (value: unknown): string => JSON.stringify(value);
 

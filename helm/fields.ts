@@ -1,5 +1,4 @@
-import type { z } from "zod";
-import { baseOf } from "./base";
+import { isValue, type ValueMembers } from "./value";
 
 /** One value, as shown in documents. */
 export interface Field {
@@ -15,40 +14,23 @@ export interface Field {
   readonly choices: readonly string[];
 }
 
-const names: Readonly<Record<string, string>> = {
-  number: "int",
-  boolean: "bool",
-  enum: "string",
-  array: "list",
-  record: "object",
-  union: "string",
-};
-
-function fieldOf(schema: z.ZodType, path: readonly string[]): Field {
-  const base = baseOf(schema);
-  const meta = schema.meta() as { description?: string; examples?: readonly unknown[] } | undefined;
-  if (meta?.description === undefined) throw new Error(`value ${path.join(".")} has no description`);
-  const options = (base.schema as { options?: readonly unknown[] }).options ?? [];
-  return {
-    path,
-    type: names[base.type] ?? base.type,
-    description: meta.description,
-    default: (schema.def as { defaultValue?: unknown }).defaultValue,
-    examples: meta.examples ?? [],
-    choices: base.type === "enum" ? options.map(String) : [],
-  };
-}
-
 /** Allowed values as text; the empty string is quoted. */
-export const choicesText = (choices: readonly unknown[]): string =>
-  choices.map((choice) => (choice === "" ? '""' : String(choice))).join(", ");
+export const choicesText = (choices: readonly string[]): string =>
+  choices.map((choice) => (choice === "" ? '""' : choice)).join(", ");
 
-/** All values of a schema in its order, with groups flattened. */
-export function fieldsOf(schema: z.ZodObject, path: readonly string[] = []): readonly Field[] {
-  return Object.entries(schema.shape).flatMap(([key, value]) => {
-    const base = baseOf(value as z.ZodType);
-    const at = [...path, key];
-    if (base.type === "object" && !base.optional) return fieldsOf(base.schema as z.ZodObject, at);
-    return [fieldOf(value as z.ZodType, at)];
+/** All values in their order, with groups flattened. */
+export function fieldsOf(values: ValueMembers, path: readonly string[] = []): readonly Field[] {
+  return Object.entries(values).flatMap(([name, member]) => {
+    const at = [...path, name];
+    if (!isValue(member)) return fieldsOf(member, at);
+    const { kind, form, about } = member;
+    return {
+      path: at,
+      type: { quantity: "string", map: "object" }[kind as string] ?? kind,
+      description: about.description,
+      default: about.default,
+      examples: about.examples ?? [],
+      choices: kind === "string" ? ((form["enum"] ?? []) as readonly string[]) : [],
+    };
   });
 }

@@ -37,13 +37,17 @@ export { type PropsOf, type Refs, valueRefs } from "./refs";
 export type { Part, Parts, Templated } from "./templated";
 export {
   type AboutInteger,
+  type AboutMap,
+  type AboutNumericString,
+  type AboutObject,
   type AboutString,
   type AboutValue,
-  type Schema,
+  group,
+  type TextForm,
+  type Value,
   type ValueMembers,
   type ValuesIn,
-  type ValuesOf,
   value,
   valuesOf,
-} from "./value-schema";
+} from "./value";
 export { writeManifests } from "./yaml";

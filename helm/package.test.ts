@@ -19,7 +19,7 @@ import {
 const values = valuesOf({
   replicas: value.integer({ description: "How many pods", default: 2, min: 0, max: 9 }),
   debug: value.boolean({ description: "Log more", default: false }),
-  ports: value.string({ description: "Ports", default: "", orNumber: true }),
+  ports: value.numericString({ description: "Ports", default: "" }),
 });
 
 const metadata = { name: "web", version: "1.0.0", appVersion: "1", description: "Web", kubeVersion: ">=1.25.0-0" };

@@ -1,13 +1,12 @@
 import { ApiObject } from "cdk8s";
 import { stringify } from "yaml";
-import type { z } from "zod";
 import type { HelmChart } from "./chart";
 import { valuesTable, valuesYaml } from "./documents";
 import { isExpr } from "./expression";
 import { fieldsOf } from "./fields";
 import { goString } from "./pipeline";
 import { valuesSchema } from "./schema";
-import type { Schema } from "./value-schema";
+import type { ValueMembers } from "./value";
 import { writeDefinition, writeLists, writeTemplate } from "./writer";
 
 /** The content of Chart.yaml; see Helm's documentation. */
@@ -29,7 +28,7 @@ export interface ChartPackage {
   readonly chart: HelmChart;
   readonly metadata: ChartMetadata;
   /** Its values, as `valuesOf` makes them. */
-  readonly values: Schema<object>;
+  readonly values: ValueMembers;
   /** Values that it accepts and ignores: the reason by name. @default none */
   readonly ignored?: Readonly<Record<string, string>>;
   /** The text of README.md before the table of values. */
@@ -84,15 +83,15 @@ function valuesRead(data: unknown): readonly Path[] {
 }
 
 /**
- * The values of constructs that the chart does not read, because a prop replaces them or the resource that reads them
- * is disabled.
+ * Whether a chart has a value: not if a construct's prop replaces it, or the resource that reads it is disabled.
+ *
+ * @param read the paths of the values that templates read
  */
-function unusedValues(chart: HelmChart, values: z.ZodObject, read: readonly Path[]): readonly Path[] {
+function isUsed(chart: HelmChart, read: readonly Path[], path: Path): boolean {
   const startsWith = (path: Path, start: Path) => start.every((key, index) => path[index] === key);
-  return fieldsOf(values)
-    .map(({ path }) => path)
-    .filter((path) => chart.owned.some((owned) => owned.join() === ["Values", ...path].join()))
-    .filter((path) => !read.some((at) => startsWith(at, ["Values", ...path]) || startsWith(["Values", ...path], at)));
+  const at = ["Values", ...path];
+  const isOwned = chart.owned.some((owned) => owned.join() === at.join());
+  return !isOwned || read.some((other) => startsWith(other, at) || startsWith(at, other));
 }
 
 /** Values that parent charts pass to every chart: Helm's own, and the one that their `condition` usually names. */
@@ -135,22 +134,21 @@ const textReads = (text: string): readonly Path[] =>
 export function chartFiles({
   chart,
   metadata,
-  values: schema,
+  values,
   ignored = {},
   introduction,
   notes = "",
 }: ChartPackage): ReadonlyMap<string, string> {
-  const values = schema as unknown as z.ZodObject;
   const manifests = chart.toJson() as Manifest[];
   checkNoExpressionLost(chart);
-  const read = [manifests, [...chart.definitions.values()], chart.lists].flatMap(valuesRead);
-  const unused = unusedValues(chart, values, [...read, ...textReads(notes)]);
-  const fields = fieldsOf(values).filter(({ path }) => !unused.some((other) => other.join() === path.join()));
+  const read = [...[manifests, [...chart.definitions.values()], chart.lists].flatMap(valuesRead), ...textReads(notes)];
+  const has = (path: Path) => isUsed(chart, read, path);
+  const fields = fieldsOf(values).filter(({ path }) => has(path));
   const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;
   const files = new Map<string, string>([
     ["Chart.yaml", stringify({ apiVersion: "v2", type: "application", ...metadata }, { lineWidth: 0 })],
     ["values.yaml", valuesYaml(fields, `Default values of ${metadata.name}.`)],
-    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`, { unused }))],
+    ["values.schema.json", json(valuesSchema(values, `Values of ${metadata.name}`, has))],
     ["README.md", `# ${metadata.name}\n\n${introduction.trim()}\n\n## Values\n\n${valuesTable(fields)}\n`],
   ]);
   const roots = new Set([...fields.map(({ path: [root = ""] }) => root), ...FROM_PARENTS]);

@@ -1,80 +1,66 @@
-import type { z } from "zod";
-import { baseOf, defaultOf } from "./base";
 import { type Input, type Kind, ref } from "./expression";
 import { bool, boolOrTrue, dict, int, orAbsent, orElse, orNumber, text } from "./functions";
 import { isTrue } from "./go-values";
-import type { Schema, ValuesIn } from "./value-schema";
+import { Reader } from "./read";
+import type { Value, ValueMembers } from "./value";
 
-/** A closed object becomes an object of references; lists, free maps and optional values get one reference each. */
-export type Refs<T> = {
-  readonly [Key in keyof T]: undefined extends T[Key] ? Input<Exclude<T[Key], undefined>> | undefined : Ref<T[Key]>;
+/** References to values, group by group. */
+export type Refs<M> = {
+  readonly [Name in keyof M]: M[Name] extends Value<infer T, infer _> ? Reference<T> : Refs<M[Name]>;
 };
 
-type Ref<T> = T extends readonly unknown[]
-  ? Input<T>
-  : T extends object
-    ? string extends keyof T
-      ? Input<T>
-      : Refs<T>
-    : Input<T>;
+type Reference<T> = undefined extends T ? Input<Exclude<T, undefined>> | undefined : Input<T>;
 
-/** The props of a construct that takes its values from a schema: each may be left out, or be an expression. */
-export type PropsOf<S extends Schema<unknown>> = Props<ValuesIn<S>>;
+/** The props of a construct that takes its values from a definition: each may be left out, or be an expression. */
+export type PropsOf<M> = {
+  readonly [Name in keyof M]?: M[Name] extends Value<infer _, infer Given>
+    ? Input<Exclude<Given, undefined>> | undefined
+    : PropsOf<M[Name]> | undefined;
+};
 
-type Props<T> = { readonly [Key in keyof T]?: Prop<Exclude<T[Key], undefined>> | undefined };
-
-type Prop<T> = T extends readonly unknown[]
-  ? Input<T>
-  : T extends object
-    ? string extends keyof T
-      ? Input<T>
-      : Props<T>
-    : Input<T>;
-
-const kinds: Readonly<Record<string, Kind>> = {
+const kinds: Readonly<Record<Value["kind"], Kind>> = {
+  int: "any",
+  bool: "any",
   string: "string",
-  enum: "string",
-  array: "list",
-  record: "map",
+  quantity: "any",
+  list: "list",
+  map: "map",
   object: "map",
 };
 
 /** Go writes this number and larger ones with an exponent. */
 const LARGE = 1_000_000;
 
+function accepts(value: Value, given: unknown): boolean {
+  const reader = new Reader(() => undefined);
+  reader.value(value, given, []);
+  return reader.problems.length === 0;
+}
+
 /**
  * A reference to one value, converted to its type and with its default if it is absent. Values can be absent because
  * users remove them by null, and because `helm upgrade --reuse-values` keeps the values of an older chart. An absent map
  * is empty, even if its default is not.
  */
-function leaf(schema: z.ZodType, path: readonly string[]): Input<unknown> {
-  const base = baseOf(schema);
-  const usual = defaultOf(schema);
-  const kind = base.loose ? "any" : (kinds[base.type] ?? "any");
-  const value: Input<never> = ref(kind, ...path);
-  if (base.type === "record") return orElse(value, dict as never);
-  if (base.type === "array" && isTrue(usual)) return orAbsent(value, usual as never);
-  if (base.type === "boolean") return usual === true ? boolOrTrue(value) : bool(value);
-  // A value that may be a number or a text is left out if it is empty.
-  const isQuantity = base.type === "union" && usual !== "";
-  const isScalar = (isQuantity || ["number", "string", "enum"].includes(base.type)) && usual !== undefined;
-  const isEmptyTaken = [0, ""].some((empty) => empty !== usual && schema.safeParse(empty).success);
+export function reference(value: Value, path: readonly string[]): Input<unknown> {
+  const { kind, form, about } = value;
+  const usual = about.default;
+  const isNumeric = kind === "string" && Array.isArray(form["type"]);
+  const given: Input<never> = ref(isNumeric ? "any" : kinds[kind], ...path);
+  if (kind === "map") return orElse(given, dict as never);
+  if (kind === "list" && isTrue(usual)) return orAbsent(given, usual as never);
+  if (kind === "bool") return usual === true ? boolOrTrue(given) : bool(given);
+  // A quantity is left out if it is empty.
+  const isScalar = kind === "int" || kind === "string" || (kind === "quantity" && usual !== "");
   // A text given as the number 0 is not empty.
-  const isZeroText = base.type === "string" && base.loose;
-  const filled = isScalar ? (isEmptyTaken || isZeroText ? orAbsent : orElse)(value, usual as never) : value;
-  if (base.type === "number") return int(filled);
-  if (base.type !== "string" || !base.loose) return filled;
-  return text(schema.safeParse(LARGE).success ? orNumber(value, filled) : filled);
+  const isEmptyTaken = isNumeric || [0, ""].some((empty) => empty !== usual && accepts(value, empty));
+  const filled = isScalar && usual !== undefined ? (isEmptyTaken ? orAbsent : orElse)(given, usual as never) : given;
+  if (kind === "int") return int(filled);
+  if (!isNumeric) return filled;
+  return text(accepts(value, LARGE) ? orNumber(given, filled) : filled);
 }
 
-/** References to all values that a schema describes, under `.Values`. */
-export function valueRefs<T extends object>(schema: Schema<T>, path: readonly string[] = ["Values"]): Refs<T> {
-  const { shape } = schema as unknown as z.ZodObject;
-  const entries = Object.entries(shape as Readonly<Record<string, z.ZodType>>).map(([key, field]) => {
-    const base = baseOf(field);
-    const closed = base.type === "object" && !base.optional;
-    const at = [...path, key];
-    return [key, closed ? valueRefs(base.schema as unknown as Schema<object>, at) : leaf(field, at)];
-  });
-  return Object.fromEntries(entries) as Refs<T>;
+/** References to all values of a definition, under `.Values`. */
+export function valueRefs<M extends ValueMembers>(values: M, path: readonly string[] = ["Values"]): Refs<M> {
+  return new Reader((value, at) => reference(value, [...path, ...at])).group(values, {}) as Refs<M>;
 }

@@ -1,6 +1,6 @@
 import { Container } from "../../cni/contract";
 import { concat, type Input, type Refs, text, when } from "../../helm/index";
-import type { Values } from "../props";
+import type { Values } from "../values";
 import { type Alert, alertGroup, VALUE } from "./alert";
 import { added, NODE, quantile } from "./promql";
 

@@ -1,7 +1,7 @@
 import { concat, type Input, type Refs, text } from "../../helm/index";
 import { type Alert, alertGroup, VALUE } from "../monitoring/alert";
 import { added } from "../monitoring/promql";
-import type { MultusValues } from "./props";
+import type { MultusValues } from "./values";
 
 const WINDOW = "15m";
 /** A short outage of the API server may cause fewer failures. */

@@ -12,6 +12,7 @@ import {
   not,
   type Part,
   type Parts,
+  type PropsOf,
   present,
   type Templated,
   when,
@@ -23,15 +24,14 @@ import { binding } from "../rbac";
 import { multusAlerts } from "./alerts";
 import { AUTHORITY, ISSUED_SECRET, NAME, OWN_SECRET, ROOT, SELECTOR, SERVICE } from "./names";
 import { isIssued, operatorPod } from "./pod";
-import type { MultusValues, MultusValuesProps } from "./props";
 import { CONFIGURATION_RULES, clusterRules, ownRules } from "./rbac";
-import { multusValues } from "./values";
+import { type MultusValues, multusValues } from "./values";
 import { AUTHORITY_SPEC, CERTIFICATE, certificateSpec, ISSUER, podWebhooks } from "./webhook";
 
 /**
  * The values of the chart and its namespace. A value that is not given has its default, or in a Helm chart its value.
  */
-export interface LinkerdMultusProps extends MultusValuesProps, InstallationProps {}
+export interface LinkerdMultusProps extends PropsOf<MultusValues>, InstallationProps {}
 
 /** The operator that makes Multus attach pods to the Linkerd CNI plugin: its pods, webhook and permissions. */
 export class LinkerdMultus extends Installation<MultusValues> {

@@ -25,7 +25,7 @@ import {
 } from "../../helm/index";
 import { extraEnvOf, fromField, imageOf, probesOf, programCommand, RESTRICTED, resourcesOf } from "../container";
 import { ISSUED_SECRET, NAME, OWN_SECRET, SELECTOR, SERVICE } from "./names";
-import type { MultusValues } from "./props";
+import type { MultusValues } from "./values";
 
 /** Whether cert-manager makes the webhook's certificate. */
 export const isIssued = ({ webhook }: Refs<MultusValues>): Input<boolean> =>

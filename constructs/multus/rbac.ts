@@ -3,7 +3,7 @@ import { CONFIG_MAP, NetworkDefinition } from "../../cni/contract";
 import { not, or, type Refs, type Templated, when } from "../../helm/index";
 import { NAME, OWN_SECRET } from "./names";
 import { isIssued } from "./pod";
-import type { MultusValues } from "./props";
+import type { MultusValues } from "./values";
 
 type Rules = readonly (Templated<k8s.PolicyRule> | undefined)[];
 

@@ -1,12 +1,10 @@
-import { z } from "zod";
 import { Annotation, CNI_NAME, KUBECONFIG_FILE, NodePath } from "../../cni/contract";
 import { LOG_FORMATS, LOG_LEVELS } from "../../cni/stanza";
-import { flag, integer } from "../../helm/loose-types";
+import { group, value, valuesOf } from "../../helm/index";
 import { prometheusLabels, runbookUrl } from "../monitoring/values";
 import {
   extraEnv,
   extraObjects,
-  group,
   image,
   imagePullSecrets,
   peer,
@@ -15,129 +13,155 @@ import {
   toleration,
 } from "../value-groups";
 import {
-  annotationName,
-  directory,
-  labels,
-  namespaceName,
-  port,
-  priorityClassName,
-  share,
-  textMap,
+  ANNOTATION,
+  ANYTHING,
+  DIRECTORY,
+  LABELS,
+  NAMESPACE,
+  PORT_NUMBERS,
+  PRIORITY_CLASS,
+  SHARE,
 } from "../value-types";
 
-const requirement = z.strictObject({
-  key: z.string().meta({ description: "Name of the label" }),
-  operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]).meta({ description: "How it is compared with `values`" }),
-  values: z
-    .array(z.string())
-    .optional()
-    .meta({ description: "Values to compare with; none for Exists and DoesNotExist" }),
-});
+const requirement = {
+  key: value.string({ required: true, description: "Name of the label" }),
+  operator: value.choice(["In", "NotIn", "Exists", "DoesNotExist"], {
+    required: true,
+    description: "How it is compared with `values`",
+  }),
+  values: value.texts({ description: "Values to compare with; none for Exists and DoesNotExist" }),
+};
 
-const labelSelector = (what: string, matchExpressions: readonly z.output<typeof requirement>[]) =>
+const labelSelector = (what: string) =>
   group(`Selector of the ${what}`, {
-    matchLabels: labels()
-      .default({})
-      .meta({ description: `Labels of the ${what}` }),
-    matchExpressions: z
-      .array(requirement)
-      .default([...matchExpressions])
-      .meta({ description: `Conditions on the labels of the ${what}` }),
+    matchLabels: value.map({ ...LABELS, default: {}, description: `Labels of the ${what}` }),
+    matchExpressions: value.list({
+      members: requirement,
+      default: [],
+      description: `Conditions on the labels of the ${what}`,
+    }),
   });
 
 const controller = group("Operator that writes the definitions", {
-  cniNamespace: namespaceName()
-    .default(CNI_NAME)
-    .meta({ description: "Namespace of the chart linkerd2-cni, with ConfigMap linkerd-cni-config" }),
-  linkerdControlPlaneNamespace: namespaceName()
-    .default("linkerd")
-    .meta({ description: "Namespace of Linkerd's control plane, which always has a definition" }),
-  cniKubeconfigNodePath: directory()
-    .default(`${NodePath.netDir}/${KUBECONFIG_FILE}`)
-    .meta({
-      description: "The plugin's kubeconfig on the nodes: in linkerd2-cni's destCNINetDir",
-      examples: ["/etc/kubernetes/cni/net.d/ZZZ-linkerd-cni-kubeconfig"],
-    }),
-  namespaceUIDRangeAnnotation: annotationName()
-    .default(Annotation.uidRange)
-    .meta({ description: "Annotation of namespaces with the range FIRST/SIZE of the user ids that pods may have" }),
-  linkerdProxyUIDOffset: integer(0, 2147483647)
-    .default(2102)
-    .meta({ description: "Offset of the proxy's user id from the first id of that range" }),
-  leaderElection: flag()
-    .default(true)
-    .meta({ description: "With several replicas, let only a leader write the definitions" }),
-  requestsPerSecond: integer(1, 1000)
-    .default(20)
-    .meta({ description: "How many definitions are written in a second, at most" }),
-  requestBurst: integer(1, 1000).default(40).meta({ description: "How many may be written in a burst" }),
+  cniNamespace: value.string({
+    ...NAMESPACE,
+    default: CNI_NAME,
+    description: "Namespace of the chart linkerd2-cni, with ConfigMap linkerd-cni-config",
+  }),
+  linkerdControlPlaneNamespace: value.string({
+    ...NAMESPACE,
+    default: "linkerd",
+    description: "Namespace of Linkerd's control plane, which always has a definition",
+  }),
+  cniKubeconfigNodePath: value.string({
+    ...DIRECTORY,
+    default: `${NodePath.netDir}/${KUBECONFIG_FILE}`,
+    description: "The plugin's kubeconfig on the nodes: in linkerd2-cni's destCNINetDir",
+    examples: ["/etc/kubernetes/cni/net.d/ZZZ-linkerd-cni-kubeconfig"],
+  }),
+  namespaceUIDRangeAnnotation: value.string({
+    ...ANNOTATION,
+    default: Annotation.uidRange,
+    description: "Annotation of namespaces with the range FIRST/SIZE of the user ids that pods may have",
+  }),
+  linkerdProxyUIDOffset: value.integer({
+    min: 0,
+    max: 2147483647,
+    default: 2102,
+    description: "Offset of the proxy's user id from the first id of that range",
+  }),
+  leaderElection: value.boolean({
+    default: true,
+    description: "With several replicas, let only a leader write the definitions",
+  }),
+  requestsPerSecond: value.integer({
+    min: 1,
+    max: 1000,
+    default: 20,
+    description: "How many definitions are written in a second, at most",
+  }),
+  requestBurst: value.integer({ min: 1, max: 1000, default: 40, description: "How many may be written in a burst" }),
 });
 
-const issuer = z.strictObject({
-  name: z.string().min(1).meta({ description: "Name of the issuer" }),
-  kind: z.string().optional().meta({ description: "Kind of the issuer; Issuer by default" }),
-  group: z.string().optional().meta({ description: "API group of the issuer; cert-manager.io by default" }),
-});
+const issuer = {
+  name: value.string({ notEmpty: true, required: true, description: "Name of the issuer" }),
+  kind: value.string({ description: "Kind of the issuer; Issuer by default" }),
+  group: value.string({ description: "API group of the issuer; cert-manager.io by default" }),
+};
 
 const webhook = group("Webhook that adds the definition to pods", {
-  failurePolicy: z.enum(["Fail", "Ignore"]).default("Fail").meta({
+  failurePolicy: value.choice(["Fail", "Ignore"], {
+    default: "Fail",
     description: "Whether a new pod is refused or created unchanged while the webhook does not answer",
   }),
-  timeoutSeconds: integer(1, 30).default(10).meta({ description: "How long the API server waits for the webhook" }),
+  timeoutSeconds: value.integer({
+    min: 1,
+    max: 30,
+    default: 10,
+    description: "How long the API server waits for the webhook",
+  }),
   namespaceSelector: labelSelector(
     "namespaces whose pods the webhook sees; it never sees its own, cniNamespace, kube-system, kube-public and kube-node-lease",
-    [],
   ),
-  objectSelector: labelSelector("pods that the webhook sees", []),
-  certificates: z
-    .enum(["self", "cert-manager"])
-    .default("self")
-    .meta({ description: "Whether the operator or cert-manager makes and renews the webhook's certificate" }),
-  certificateValidityHours: integer(1, 87600)
-    .default(2160)
-    .meta({ description: "How long one certificate is valid; it is renewed in time" }),
-  issuerRef: issuer.optional().meta({
+  objectSelector: labelSelector("pods that the webhook sees"),
+  certificates: value.choice(["self", "cert-manager"], {
+    default: "self",
+    description: "Whether the operator or cert-manager makes and renews the webhook's certificate",
+  }),
+  certificateValidityHours: value.integer({
+    min: 1,
+    max: 87600,
+    default: 2160,
+    description: "How long one certificate is valid; it is renewed in time",
+  }),
+  issuerRef: value.object({
+    members: issuer,
     description: "cert-manager's issuer of the certificate; without one, the chart creates a self-signed authority",
     examples: [{ name: "cluster-ca", kind: "ClusterIssuer" }],
   }),
 });
 
 const service = group("Ports of the pods", {
-  webhookPort: port().default(9443).meta({ description: "Port of the pods for the webhook" }),
-  metricsPort: port().default(8080).meta({ description: "Port of the pods for /metrics" }),
-  healthPort: port().default(8081).meta({ description: "Port of the pods for the probes (/healthz, /readyz)" }),
+  webhookPort: value.integer({ ...PORT_NUMBERS, default: 9443, description: "Port of the pods for the webhook" }),
+  metricsPort: value.integer({ ...PORT_NUMBERS, default: 8080, description: "Port of the pods for /metrics" }),
+  healthPort: value.integer({
+    ...PORT_NUMBERS,
+    default: 8081,
+    description: "Port of the pods for the probes (/healthz, /readyz)",
+  }),
 });
 
 const podDisruptionBudget = group("PodDisruptionBudget of the pods", {
-  enabled: flag().default(true).meta({ description: "Create a PodDisruptionBudget" }),
-  maxUnavailable: share()
-    .prefault(1)
-    .meta({
-      description: "How many pods may be away when nodes are drained, as a number or a percentage",
-      examples: ["50%"],
-    }),
+  enabled: value.boolean({ default: true, description: "Create a PodDisruptionBudget" }),
+  maxUnavailable: value.numericString({
+    ...SHARE,
+    default: 1,
+    description: "How many pods may be away when nodes are drained, as a number or a percentage",
+    examples: ["50%"],
+  }),
 });
 
 const networkPolicy = group("NetworkPolicy for the pods", {
-  enabled: flag().default(false).meta({
+  enabled: value.boolean({
+    default: false,
     description: "Create a NetworkPolicy: everyone may connect to the webhook, the peers below to probes and metrics",
   }),
-  from: z
-    .array(peer)
-    .default([])
-    .meta({
-      description: "NetworkPolicy peers that may connect to the ports of probes and metrics; empty for everyone",
-      examples: [[{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }]],
-    }),
+  from: value.list({
+    members: peer,
+    default: [],
+    description: "NetworkPolicy peers that may connect to the ports of probes and metrics; empty for everyone",
+    examples: [[{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }]],
+  }),
 });
 
 const podMonitor = group("PodMonitor of the Prometheus Operator", {
-  enabled: flag().default(false).meta({ description: "Create a PodMonitor (Prometheus Operator)" }),
+  enabled: value.boolean({ default: false, description: "Create a PodMonitor (Prometheus Operator)" }),
   labels: prometheusLabels("PodMonitor"),
 });
 
 const prometheusRule = group("PrometheusRule of the Prometheus Operator", {
-  enabled: flag().default(false).meta({
+  enabled: value.boolean({
+    default: false,
     description: "Create a PrometheusRule (Prometheus Operator) with alerts about the operator",
   }),
   labels: prometheusLabels("PrometheusRule"),
@@ -148,38 +172,53 @@ const prometheusRule = group("PrometheusRule of the Prometheus Operator", {
  * Every value of the chart linkerd-multus: its type, default and description. Everything else about values is derived
  * from it.
  */
-export const multusValues = z.strictObject({
-  replicaCount: integer(0, 100)
-    .default(2)
-    .meta({ description: "How many pods; each serves the webhook, one of them writes the definitions" }),
+export const multusValues = valuesOf({
+  replicaCount: value.integer({
+    min: 0,
+    max: 100,
+    default: 2,
+    description: "How many pods; each serves the webhook, one of them writes the definitions",
+  }),
   controller,
   webhook,
   service,
-  logLevel: z.enum(LOG_LEVELS).default("info").meta({ description: "Log level" }),
-  logFormat: z.enum(LOG_FORMATS).default("plain").meta({ description: "Log format" }),
+  logLevel: value.choice(LOG_LEVELS, { default: "info", description: "Log level" }),
+  logFormat: value.choice(LOG_FORMATS, { default: "plain", description: "Log format" }),
   image: image(),
   imagePullSecrets: imagePullSecrets(),
   resources: resources(),
-  runAsUser: integer(-1, 2147483647)
-    .default(65532)
-    .meta({ description: "User id of the pods; -1 for the one that the cluster assigns, as OpenShift does" }),
-  hostNetwork: flag().default(false).meta({
+  runAsUser: value.integer({
+    min: -1,
+    max: 2147483647,
+    default: 65532,
+    description: "User id of the pods; -1 for the one that the cluster assigns, as OpenShift does",
+  }),
+  hostNetwork: value.boolean({
+    default: false,
     description: "Run the pods in the nodes' network, for API servers that cannot reach pods; then one pod per node",
   }),
-  priorityClassName: priorityClassName()
-    .default("")
-    .meta({ description: "Priority class of the pods", examples: ["system-cluster-critical"] }),
-  nodeSelector: labels()
-    .default({})
-    .meta({ description: "Labels of the nodes that the pods may run on, besides kubernetes.io/os: linux" }),
-  tolerations: z.array(toleration).default([]).meta({ description: "Tolerations of the pods" }),
-  affinity: z.looseObject({}).optional().meta({
+  priorityClassName: value.string({
+    ...PRIORITY_CLASS,
+    default: "",
+    description: "Priority class of the pods",
+    examples: ["system-cluster-critical"],
+  }),
+  nodeSelector: value.map({
+    ...LABELS,
+    default: {},
+    description: "Labels of the nodes that the pods may run on, besides kubernetes.io/os: linux",
+  }),
+  tolerations: value.list({ members: toleration, default: [], description: "Tolerations of the pods" }),
+  affinity: value.object({
+    ...ANYTHING,
     description: "Affinity of the pods; by default they prefer different nodes",
   }),
-  topologySpreadConstraints: z
-    .array(z.looseObject({ topologyKey: z.string().meta({ description: "Label of the nodes that names the domain" }) }))
-    .default([])
-    .meta({ description: "Topology spread constraints of the pods; by default they prefer different zones" }),
+  topologySpreadConstraints: value.list({
+    members: { topologyKey: value.string({ required: true, description: "Label of the nodes that names the domain" }) },
+    isOpen: true,
+    default: [],
+    description: "Topology spread constraints of the pods; by default they prefer different zones",
+  }),
   podDisruptionBudget,
   networkPolicy,
   podMonitor,
@@ -187,7 +226,10 @@ export const multusValues = z.strictObject({
   extraEnv: extraEnv("the operator"),
   extraObjects: extraObjects(),
   terminationGracePeriodSeconds: terminationGracePeriodSeconds(1),
-  podAnnotations: textMap().default({}).meta({ description: "Annotations of the pods, besides the chart's own" }),
-  podLabels: labels().default({}).meta({ description: "Labels of the pods, besides the chart's own" }),
-  commonLabels: labels().default({}).meta({ description: "Labels of every resource, besides the chart's own" }),
+  podAnnotations: value.map({ default: {}, description: "Annotations of the pods, besides the chart's own" }),
+  podLabels: value.map({ ...LABELS, default: {}, description: "Labels of the pods, besides the chart's own" }),
+  commonLabels: value.map({ ...LABELS, default: {}, description: "Labels of every resource, besides the chart's own" }),
 });
+
+/** The definition of the values. */
+export type MultusValues = typeof multusValues;

@@ -3,7 +3,7 @@ import type { k8s } from "cdk8s-plus-27";
 import { Label } from "../../cni/contract";
 import { concat, type Input, items, or, present, type Refs, type Templated, when } from "../../helm/index";
 import { AUTHORITY, NAME, ROOT, SERVICE, WEBHOOK_PATH } from "./names";
-import type { MultusValues } from "./props";
+import type { MultusValues } from "./values";
 
 /** Of cert-manager. */
 export const CERTIFICATE: GroupVersionKind = { apiVersion: "cert-manager.io/v1", kind: "Certificate" };

@@ -1,6 +1,5 @@
 import fc from "fast-check";
-import { z } from "zod";
-import { baseOf } from "../../helm/base";
+import { isValue, type Value, type ValueMembers } from "../../helm/value";
 
 /** Texts that a template, YAML or JSON may read as something else. */
 const awkward = [
@@ -196,49 +195,49 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   labels,
 };
 
-function numbers(schema: z.ZodType): fc.Arbitrary<number> {
-  const { minValue, maxValue } = schema as unknown as { minValue: number; maxValue: number };
-  const [min, max] = [Math.max(minValue, -(2 ** 31)), Math.min(maxValue, 2 ** 31 - 1)];
+const isLoose = ({ form }: Value): boolean => Array.isArray(form["type"]);
+
+function numbers({ form }: Value): fc.Arbitrary<number> {
+  const { minimum, maximum } = form as { minimum: number; maximum: number };
+  const [min, max] = [Math.max(minimum, -(2 ** 31)), Math.min(maximum, 2 ** 31 - 1)];
   return fc.oneof(fc.integer({ min, max }), fc.constantFrom(min, max));
 }
 
-/** Any text if the schema allows any, else texts in the required form. */
-function texted(schema: z.ZodType): fc.Arbitrary<string> {
-  const anything = awkward.every((text) => text === "" || schema.safeParse(text).success);
-  if (anything) return lines.map((text) => (text === "" ? "x" : text));
-  const { pattern } = z.toJSONSchema(schema);
-  if (pattern === undefined) throw new Error("a text that is neither free nor of a form");
-  return fc.stringMatching(new RegExp(pattern), { maxLength: 20 });
+/** One of the choices, any text if the value allows any, else texts in the required form. */
+function texted({ form }: Value): fc.Arbitrary<string> {
+  const { enum: choices, pattern } = form as { enum?: readonly string[]; pattern?: string };
+  if (choices !== undefined) return fc.constantFrom(...choices);
+  if (pattern !== undefined && !awkward.every((text) => text === "" || new RegExp(pattern, "u").test(text))) {
+    return fc.stringMatching(new RegExp(pattern), { maxLength: 20 });
+  }
+  return lines.map((text) => (text === "" ? "x" : text));
 }
 
-type Make = (schema: z.ZodType, loose: boolean) => fc.Arbitrary<unknown>;
-
-const makers: Readonly<Record<string, Make>> = {
-  number: (schema, loose) => (loose ? loosely(numbers(schema)) : numbers(schema)),
-  boolean: (_, loose) => (loose ? loosely(fc.boolean()) : fc.boolean()),
-  enum: (schema) => fc.constantFrom(...(schema as unknown as { options: readonly string[] }).options),
+const makers: Readonly<Partial<Record<Value["kind"], (value: Value) => fc.Arbitrary<unknown>>>> = {
+  int: (value) => (isLoose(value) ? loosely(numbers(value)) : numbers(value)),
+  bool: () => loosely(fc.boolean()),
   string: texted,
-  array: (schema) => fc.array(arbitraryOf((schema as unknown as { element: z.ZodType }).element, ""), { maxLength: 2 }),
-  object: (schema) => arbitraryValues(schema as z.ZodObject),
+  list: ({ members }) => fc.array<unknown>(members === undefined ? texts : arbitraryValues(members), { maxLength: 2 }),
+  object: ({ members = {} }) => arbitraryValues(members),
 };
 
-function arbitraryOf(schema: z.ZodType, name: string): fc.Arbitrary<unknown> {
-  const base = baseOf(schema);
-  const make = makers[base.type];
-  const arbitrary = special[name] ?? make?.(base.schema, base.loose);
-  if (arbitrary === undefined) throw new Error(`no values are made up for ${name} (${base.type})`);
+function arbitraryOf(member: Value | ValueMembers, name: string): fc.Arbitrary<unknown> {
+  const arbitrary = special[name] ?? (isValue(member) ? makers[member.kind]?.(member) : arbitraryValues(member));
+  if (arbitrary === undefined) throw new Error(`no values are made up for ${name}`);
   return arbitrary;
 }
 
-const removable = (schema: z.ZodType, value: fc.Arbitrary<unknown>) =>
-  // Open parts of a group or a list have no default that Helm could remove.
-  mandatory(schema) || baseOf(schema).optional ? value : fc.option(value, { nil: null, freq: 15 });
+const hasDefault = (member: Value | ValueMembers): boolean => !isValue(member) || member.about.default !== undefined;
 
-const mandatory = (schema: z.ZodType): boolean => !schema.safeParse(undefined).success;
+/** A value or null, if there is a default that Helm could remove. */
+const removable = (member: Value | ValueMembers, value: fc.Arbitrary<unknown>) =>
+  hasDefault(member) ? fc.option(value, { nil: null, freq: 15 }) : value;
+
+const mandatory = (member: Value | ValueMembers): boolean => isValue(member) && member.about.required === true;
 
 /** Value sets that a schema allows: any part may be missing, or removed by null. */
-export function arbitraryValues(schema: z.ZodObject): fc.Arbitrary<Record<string, unknown>> {
-  const fields = Object.entries(schema.shape) as [string, z.ZodType][];
+export function arbitraryValues(values: ValueMembers): fc.Arbitrary<Record<string, unknown>> {
+  const fields = Object.entries(values);
   const members = fields.map(([name, field]) => [name, removable(field, arbitraryOf(field, name))] as const);
   const requiredKeys = fields.filter(([, field]) => mandatory(field)).map(([name]) => name);
   const made = fc.record(Object.fromEntries(members), { requiredKeys, noNullPrototype: true });
@@ -269,8 +268,8 @@ const isTokenTaken = ({ pluginLog = true, pluginToken = {} }: Record<string, unk
 };
 
 /** Sets with one value each, many for every value. */
-export function singleValues(schema: z.ZodObject, count: number): readonly Record<string, unknown>[] {
-  const fields = Object.entries(schema.shape) as [string, z.ZodType][];
+export function singleValues(values: ValueMembers, count: number): readonly Record<string, unknown>[] {
+  const fields = Object.entries(values);
   return fields.flatMap(([name, field]) =>
     [...fc.sample(arbitraryOf(field, name), { numRuns: count, seed: 1 }), ...(mandatory(field) ? [] : [null])].map(
       (value) => ({ [name]: value }),

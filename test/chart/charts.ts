@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { App, Chart } from "cdk8s";
-import type { z } from "zod";
 import { LinkerdCni, type LinkerdCniProps, LinkerdMultus, type LinkerdMultusProps } from "../../constructs";
 import { multusValues } from "../../constructs/multus/values";
 import { values } from "../../constructs/values";
+import type { ValueMembers } from "../../helm/value";
 import { documents, type Rendered, root, run } from "./helm";
 
 /** A Helm chart of this project and its sources. */
@@ -11,7 +11,7 @@ export interface OwnChart {
   readonly name: string;
   /** Its folder. */
   readonly path: string;
-  readonly values: z.ZodObject;
+  readonly values: ValueMembers;
   /** Adds the constructs, with some values. */
   readonly make: (scope: Chart, set: object, namespace: string) => void;
 }

@@ -49,7 +49,7 @@ suite("the package cdk8s-helm-chart in an empty project", helm === undefined ? "
     const folders = peers.map((name) => join(root, "node_modules", name));
     const quiet = ["--offline", "--no-audit", "--no-fund", "--no-save", "--install-links", "--ignore-scripts"];
     npm(project, "install", ...quiet, `./${packed}`, ...folders);
-    cpSync(join(root, "helm", "example"), project, { recursive: true });
+    cpSync(join(root, "examples", "node-readiness"), project, { recursive: true });
     writeFileSync(join(project, "plain.ts"), plain);
     writeFileSync(join(project, "readme.ts"), readme);
     writeFileSync(join(project, "tsconfig.json"), JSON.stringify(tsconfig));

@@ -12,6 +12,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
+import { multusValues, values } from "../../constructs";
+import { fieldsOf } from "../../helm/fields";
 import { byName, cdk8s, cdk8sMissing, documents, type Rendered, root } from "./helm";
 
 const peers = ["cdk8s", "cdk8s-plus-27", "constructs", "yaml", "zod"];
@@ -84,6 +86,28 @@ const compilers: Readonly<Record<string, string>> = {
   "5.9": join(root, ".cache", "typescript", "node_modules", "typescript-5.9"),
   "7.0": join(root, "node_modules", "typescript"),
 };
+
+/** Prints the documentation of each prop by path, as the language service of TypeScript finds it. */
+const hover = `const ts = require(process.argv[2] + "/lib/typescript.js");
+const program = ts.createProgram(["esm.mts"], { module: 199, moduleResolution: 99, strict: true });
+const checker = program.getTypeChecker();
+const shown = {};
+const walk = (type, path) => {
+  for (const prop of checker.getPropertiesOfType(checker.getNonNullableType(type))) {
+    const at = [...path, prop.name];
+    const text = ts.displayPartsToString(prop.getDocumentationComment(checker));
+    if (text !== "") shown[at.join(".")] = text;
+    if (path.length < 3 && text === "") walk(checker.getTypeOfSymbol(prop), at);
+  }
+};
+ts.forEachChild(program.getSourceFile("esm.mts"), (node) => {
+  if (!ts.isExpressionStatement(node) || !ts.isNewExpression(node.expression)) return;
+  const signature = checker.getResolvedSignature(node.expression);
+  const props = signature.getParameters()[2];
+  walk(checker.getTypeOfSymbolAtLocation(props, node), []);
+});
+process.stdout.write(JSON.stringify(shown));
+`;
 
 const AS_NODE = {};
 const AS_BUNDLERS = { module: "esnext", moduleResolution: "bundler" };
@@ -249,6 +273,18 @@ describe("the packed npm package in an empty project", () => {
   );
 
   const compilerTest = missing === "" ? test : test.skip;
+
+  compilerTest(
+    `an editor shows the description and the default of each prop${missing}`,
+    () => {
+      writeFileSync(join(project, "hover.js"), hover);
+      const shown = JSON.parse(node("hover.js", compilers["5.9"] ?? "")) as Readonly<Record<string, string>>;
+      const all = [values, multusValues].flatMap((members) => fieldsOf(members));
+      const expected = all.map(({ path, description }) => [path.join("."), `${description}.`]);
+      expect(shown).toMatchObject(Object.fromEntries(expected));
+    },
+    60_000,
+  );
 
   compilerTest.each(compilations)(
     `compiles with TypeScript $version, resolved $resolution, strict $strict${missing}`,

@@ -6,6 +6,7 @@ import { runIn } from "../../cli/io.testing";
 import { multusValues } from "../../constructs/multus/values";
 import { values } from "../../constructs/values";
 import { repository, version } from "../../constructs/version";
+import { readValues } from "../../helm/read";
 
 const root = join(__dirname, "..", "..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
@@ -24,7 +25,7 @@ const chartYaml = (name: string): ChartYaml => parse(read(`dist/charts/${name}/C
 const charts = ["linkerd2-cni", "linkerd-multus"];
 
 test("constructs, both images' tags, the CLI and the newest heading of CHANGELOG.md have package.json's version", async () => {
-  const images = [values, multusValues].map((schema) => schema.parse({}).image.version);
+  const images = [readValues(values, {}), readValues(multusValues, {})].map((read) => read.values.image.version);
   const { out } = await runIn({}, ["--version"]);
   const said = [version, ...images, out.trim(), changelog.version];
   expect(said).toEqual(said.map(() => about.version));
@@ -33,7 +34,7 @@ test("constructs, both images' tags, the CLI and the newest heading of CHANGELOG
 test.each(charts)("%s: version, appVersion and the image named for Artifact Hub, too", (name) => {
   const { annotations, ...chart } = chartYaml(name);
   expect([chart.version, chart.appVersion]).toEqual([about.version, about.version]);
-  const { image } = values.parse({});
+  const { image } = readValues(values, {}).values;
   expect(parse(annotations["artifacthub.io/images"] ?? "")).toMatchObject([
     { image: `${image.name}:${about.version}` },
   ]);

@@ -21,7 +21,6 @@ import {
   release,
   spread,
   tpl,
-  type ValuesIn,
   value,
   valuesOf,
   when,
@@ -35,7 +34,7 @@ const VERSION = "0.5.0";
 
 const imageValues = (name: string) => ({
   repository: value.string({ description: "Name of the image", default: `${IMAGES}/${name}` }),
-  tag: value.string({ description: "Tag of the image", default: `v${VERSION}`, orNumber: true }),
+  tag: value.numericString({ description: "Tag of the image", default: `v${VERSION}` }),
 });
 
 const image = ({ repository, tag }: { repository: Input<string>; tag: Input<string> }) => concat(repository, ":", tag);
@@ -44,7 +43,11 @@ export const controllerValues = valuesOf({
   image: imageValues("node-readiness-controller"),
   replicas: value.integer({ description: "How many pods; one of them is the leader", default: 1, min: 1, max: 9 }),
   metricsPort: value.integer({ description: "Port of the metrics; 0 for none", default: 0, min: 0, max: 65535 }),
-  extraArgs: value.list<string>({ description: "More arguments of the controller", examples: [["--kube-api-qps=50"]] }),
+  extraArgs: value.texts({
+    description: "More arguments of the controller",
+    default: [],
+    examples: [["--kube-api-qps=50"]],
+  }),
   podAnnotations: value.map({ description: "Annotations of the pods", default: {} }),
   owner: value.string({
     description: "Who runs this: an annotation of the pods, which may be a template",
@@ -130,7 +133,7 @@ export class NodeReadinessController extends Construct {
   }
 }
 
-function controllerContainer(values: Refs<ValuesIn<typeof controllerValues>>) {
+function controllerContainer(values: Refs<typeof controllerValues>) {
   const serves = not(eq(values.metricsPort, 0));
   return {
     name: "manager",

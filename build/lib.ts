@@ -1,0 +1,43 @@
+import { execFile } from "node:child_process";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { multusValues, values } from "../constructs";
+import { fieldsOf } from "../helm/fields";
+import type { ValueMembers } from "../helm/value";
+import { root } from "./paths";
+
+const run = promisify(execFile);
+const folder = join(root, "dist", "lib");
+
+/** The declarations of values, each below its description and default: editors show them for props. */
+function documented(declarations: string, members: ValueMembers): string {
+  const fields = new Map(fieldsOf(members).map((field) => [field.path.join("."), field]));
+  const path: string[] = [];
+  const lines = declarations.split("\n").flatMap((line) => {
+    const [, indent = "", name] = /^((?: {4})+)"?([\w-]+)"?: /.exec(line) ?? [];
+    if (name === undefined) return [line];
+    path.splice(indent.length / 4 - 1, Number.POSITIVE_INFINITY, name);
+    const field = fields.get(path.join("."));
+    if (field === undefined) return [line];
+    const usual = field.default === undefined ? "none" : JSON.stringify(field.default);
+    return [`${indent}/** ${field.description}. @default ${usual} */`, line];
+  });
+  return lines.join("\n");
+}
+
+/** Compiles what the npm package has: the constructs, with their declarations. */
+export async function buildLib(): Promise<void> {
+  const manifest = createRequire(__filename).resolve("typescript/package.json");
+  await rm(folder, { recursive: true, force: true });
+  await run(process.execPath, [join(dirname(manifest), "bin", "tsc"), "--project", "tsconfig.lib.json"], { cwd: root });
+  const files = [
+    ["values.d.ts", values],
+    [join("multus", "values.d.ts"), multusValues],
+  ] as const;
+  for (const [name, members] of files) {
+    const path = join(folder, "constructs", name);
+    await writeFile(path, documented(await readFile(path, "utf8"), members));
+  }
+}
