@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { suite } from "../support/requirements";
 import { byName, documents, helm, root, run, withValues } from "./helm";
 
-const peers = ["cdk8s", "cdk8s-plus-27", "constructs", "yaml", "zod"];
+const peers = ["cdk8s", "cdk8s-plus-27", "constructs", "yaml"];
 const tsconfig = {
   compilerOptions: {
     target: "es2022",

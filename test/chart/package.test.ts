@@ -16,7 +16,7 @@ import { multusValues, values } from "../../constructs";
 import { fieldsOf } from "../../helm/fields";
 import { byName, cdk8s, cdk8sMissing, documents, type Rendered, root } from "./helm";
 
-const peers = ["cdk8s", "cdk8s-plus-27", "constructs", "yaml", "zod"];
+const peers = ["cdk8s", "cdk8s-plus-27", "constructs", "yaml"];
 const compiler = {
   compilerOptions: {
     target: "es2022",
