@@ -225,37 +225,6 @@ clusterSuite(
       return status.conditions.find(({ type }) => type === "Ready");
     };
 
-    test("the README's commands install, test, upgrade and uninstall it, and NOTES.txt names the next steps", async () => {
-      const readme = await readFile(join(root, "README.md"), "utf8");
-      const sections = ["Install it into a cluster", "Upgrade", "Uninstall"].map(
-        (title) => new RegExp(`^##+ ${title}\n(.*?)^##`, "ms").exec(readme)?.[1] ?? "",
-      );
-      const blocks = sections.flatMap((section) =>
-        [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, block = ""]) => block),
-      );
-      const lines = blocks.flatMap((block) => block.trim().split("\n"));
-      // The node has the image.
-      const here = lines.map((line) => line.replace(" --set image.name=REGISTRY/linkerd-cni", ""));
-      // Linkerd's own command, and ours, are not programs of the test cluster.
-      const commands = here.filter((line) => /^(kubectl|helm) /.test(line));
-      expect(commands.map((line) => line.split(" ").slice(0, 2).join(" "))).toEqual([
-        ...["kubectl create", "kubectl label", "helm install", "helm test", "helm upgrade", "helm uninstall"],
-        "kubectl delete",
-      ]);
-      const before = await cluster.directories();
-      const said = new Map<string, string>();
-      for (const line of commands) {
-        said.set(line, await cluster.machine.run(["sh", "-c", line], { directory: root }));
-        if (/^helm (install|upgrade)/.test(line)) await cluster.rolledOut();
-        if (line.startsWith("helm uninstall")) await cluster.installerGone();
-      }
-      const [notes = ""] = [...said].flatMap(([line, text]) => (line.startsWith("helm install") ? [text] : []));
-      expect(notes).toContain("kubectl -n linkerd-cni rollout status daemonset/linkerd-cni\n");
-      expect(notes).toContain("helm -n linkerd-cni test linkerd-cni\n");
-      expect(notes).not.toMatch(/\{\{|<no value>|\n\n\n|[ \t]\n/);
-      expect(await cluster.directories()).toEqual(before);
-    });
-
     test("with strictStatus, a node whose kubeconfig is broken reports it until the installer has repaired it", async () => {
       await cluster.install("--set", "strictStatus=true");
       expect(await ready()).toMatchObject({ status: "True" });

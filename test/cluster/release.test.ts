@@ -1,5 +1,5 @@
 /** A release as a cluster takes it: chart and image come from the registry that they were pushed to. */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { IMAGE_NAME } from "../../build/image/image";
@@ -7,31 +7,14 @@ import { type Manifest, readLayout } from "../../build/image/layout";
 import { outputs, root } from "../../build/paths";
 import type { Row } from "../../build/release/release";
 import { version } from "../../constructs";
-import { registryConfig, releaseCommand, SigningKey } from "../support/oci-registry";
-import { NODE } from "./addresses";
-import { startDaemon } from "./cluster";
+import { releaseCommand, SigningKey } from "../support/oci-registry";
 import { paths } from "./paths";
 import { pod } from "./pods";
+import { REGISTRY, REGISTRY_PROGRAMS, startRegistry } from "./registry";
 import { clusterSuite, type TestCluster } from "./suite";
 
-const REGISTRY = `${NODE.address}:5000`;
 const BASE = `${REGISTRY}/mesh`;
 const IMAGE = `${BASE}/linkerd-cni`;
-
-/** Starts a registry on the node's address, and tells the container runtime that it speaks HTTP without TLS. */
-async function startRegistry({ machine }: TestCluster): Promise<void> {
-  const config = join(paths.state, "registry.json");
-  await writeFile(config, registryConfig(REGISTRY, join(paths.state, "registry")));
-  const hosts = join(paths.registries, REGISTRY);
-  await mkdir(hosts, { recursive: true });
-  const host = `[host."http://${REGISTRY}"]\n  capabilities = ["pull", "resolve"]\n`;
-  await writeFile(join(hosts, "hosts.toml"), `server = "http://${REGISTRY}"\n${host}`);
-  await startDaemon(machine, {
-    name: "docker-registry",
-    command: ["docker-registry", "serve", config],
-    ready: ["oras", "repo", "ls", "--plain-http", REGISTRY],
-  });
-}
 
 function released(cluster: TestCluster): void {
   let work: string;
@@ -51,7 +34,7 @@ function released(cluster: TestCluster): void {
   beforeAll(async () => {
     work = await mkdtemp(join(tmpdir(), "linkerd-cni-release-"));
     key = await SigningKey.make(join(work, "key"));
-    await startRegistry(cluster);
+    await startRegistry(cluster.machine);
     const flags = ["--registry", BASE, "--plain-http", "--allow-dirty", "--output=json"];
     rows = JSON.parse(await tool(...releaseCommand(...flags, ...key.signs))).artifacts;
     const { blobs } = await readLayout(outputs.image);
@@ -102,4 +85,4 @@ function released(cluster: TestCluster): void {
   });
 }
 
-clusterSuite("a release in a registry", released, "1", ["docker-registry", "oras", "cosign"]);
+clusterSuite("a release in a registry", released, "1", [...REGISTRY_PROGRAMS, "cosign"]);

@@ -41,7 +41,7 @@ const commands = pages.flatMap(commandsOf);
 const ELSEWHERE: readonly (readonly [page: RegExp, command: RegExp, why: string])[] = [
   [/./, /^npm (start|test)$/, "a phase of .ci/run"],
   [/./, /^linkerd (install|check|cni)\b/, "needs linkerd's own command: test/kernel/linkerd-cli.test.ts"],
-  [/README/, /^skopeo copy /, "test/image/registry.test.ts pushes to a registry"],
+  [/README/, /^skopeo copy /, "test/cluster/readme.test.ts pushes to a registry"],
   [/README/, /^(kind load|k3d image import) /, "needs kind or k3d: build/image/load.test.ts loads the archive"],
   [/README/, /^npm install /, "test/chart/package.test.ts installs the packed packages beside these"],
   [
@@ -51,7 +51,7 @@ const ELSEWHERE: readonly (readonly [page: RegExp, command: RegExp, why: string]
   ],
   [/cli\.md/, /^ln -s /, "test/support/cli.ts makes the same links"],
   [/gitops\.md/, /^apt-get /, "installs a package of Debian"],
-  [/./, /^helm test /, "starts a pod: test/cluster/install.test.ts"],
+  [/./, /^helm test /, "starts a pod: test/cluster/readme.test.ts"],
   [/./, /^kubectl rollout status /, "waits for pods: test/cluster/install.test.ts"],
   [/verify\.md/, /^[A-Z\d]+=|^(cosign|oras) |^chmod /, "needs what a release publishes: test/release/release.test.ts"],
   [/release\.md/, /^oras push /, "publishes to the project's registry"],
