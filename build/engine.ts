@@ -247,7 +247,7 @@ const LASTING: BuildOptions = { inject: [join(root, "system", "engine", "globals
 async function compileScript(entry: string, compiler: string, options: BuildOptions = {}): Promise<Buffer> {
   const { outputFiles } = await build({ ...WRAPPED, ...options, entryPoints: [entry] });
   const text = outputFiles?.[0]?.text ?? "";
-  const path = await cached("bytecode", [compiler, text], async (bytecode) => {
+  const path = await cached("bytecode", [basename(compiler), text], async (bytecode) => {
     await writeFile(`${bytecode}.js`, text);
     await execute([compiler, `${bytecode}.js`, bytecode], root);
   });
@@ -279,7 +279,7 @@ export async function buildBytecodeCompiler(sources?: Sources): Promise<string> 
   const library = await buildLibrary(here, foreign);
   const include = engineHeaders(foreign);
   const source = await readFile(COMPILER, "utf8");
-  return cached("compile", [library, source, ...OURS], (made) =>
+  return cached("compile", [basename(library), source, ...OURS], (made) =>
     execute([...here.compiler, ...OURS, ...include, COMPILER, library, "-lm", ...here.link, "-o", made], HOST),
   );
 }
@@ -320,7 +320,8 @@ export async function buildExecutable(path: string, options: ExecutableOptions):
   const headers = ours.filter((path) => path.endsWith(".h"));
   const sources = [...ours.filter((path) => path.endsWith(".c") && path !== TLS && path !== COMPILER), tls];
   const texts = await Promise.all([...headers, ...sources].map((file) => readFile(file, "utf8")));
-  const inputs = [toolchain.version, ...toolchain.compiler.slice(1), ...flags, library, code, ...sources, ...texts];
+  // The library's name stands for its sources and the toolchain.
+  const inputs = [basename(library), ...OURS, ...toolchain.link, code, ...texts];
   const made = await cached("executable", inputs, async (executable) => {
     await writeFile(join(dirname(executable), "scripts.c"), code);
     const files = [...sources, "scripts.c", library, "-lm"];
