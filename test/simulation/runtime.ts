@@ -60,23 +60,31 @@ function configuration(files: Files, path: string): Configuration {
   return kind === "file" && bytes !== undefined ? ((jsonOf(bytes) ?? {}) as Configuration) : {};
 }
 
+function typesOf(plugins: readonly Plugin[]): Chain {
+  const types = plugins.map(({ type }) => type);
+  const isType = (type: unknown): type is string => typeof type === "string" && type !== "";
+  return types.length > 0 && types.every(isType) ? types : undefined;
+}
+
 /** The plugins of a file that runtimes read; undefined if it cannot be loaded. @param opened called with a folder read */
 export function pluginsOf(files: Files, name: string, readsDropins: boolean, opened?: (folder: Inode) => void): Chain {
   const config = configuration(files, `${NET_DIR}/${name}`);
-  const listed = name.endsWith(".conflist") ? config.plugins : [config];
-  const types = (listed ?? []).map(({ type }) => type);
-  if (types.length === 0 || !types.every((type) => typeof type === "string")) return undefined;
-  if (!name.endsWith(".conflist") || !readsDropins) return types;
-  const folder = `${NET_DIR}/${config.name}`;
-  if (files.inodeIfAny(folder)?.kind !== "directory") return types;
-  const dropins = files.names(folder).filter((each) => each.endsWith(".conf"));
-  opened?.(files.inode(folder));
-  const added = dropins.map((each) => configuration(files, `${folder}/${each}`).type);
-  return added.every((type) => typeof type === "string") ? [...types, ...added] : undefined;
+  if (!name.endsWith(".conflist")) return typesOf([config]);
+  if (typeof config.name !== "string") return undefined;
+  const path = `${NET_DIR}/${config.name}`;
+  const folder = readsDropins ? files.inodeIfAny(path) : undefined;
+  if (folder === undefined) return typesOf(config.plugins ?? []);
+  if (folder.kind !== "directory") return undefined;
+  opened?.(folder);
+  const dropins = filesOf(files, path).filter((each) => each.endsWith(".conf"));
+  return typesOf([...(config.plugins ?? []), ...dropins.map((each) => configuration(files, `${path}/${each}`))]);
 }
 
+const filesOf = (files: Files, directory: string): readonly string[] =>
+  files.list(directory).flatMap(([name, { kind }]) => (kind === "directory" ? [] : [name]));
+
 export const configsIn = (files: Files): readonly string[] =>
-  files.has(NET_DIR) ? files.names(NET_DIR).filter((name) => /\.(conf|conflist|json)$/.test(name)) : [];
+  files.has(NET_DIR) ? filesOf(files, NET_DIR).filter((name) => /\.(conf|conflist|json)$/.test(name)) : [];
 
 export class Runtime {
   name: ReaderName = "containerd 1.6";
