@@ -80,8 +80,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "the plugin is not run before it is put in place": {
     kind: "order",
     file: "installer/apply/changer.ts",
-    from: "const why = install && (await this.copy());",
-    to: "if (install) await this.copy();\n    const why = undefined;",
+    from: "const why = install && (await this.stage());",
+    to: "if (install) await this.stage();\n    const why = undefined;",
   },
   "a node of a dead installer is never taken": {
     kind: "order",
@@ -94,6 +94,12 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     file: RECONCILER,
     from: "const MOST_ROUNDS = 5;\nconst BUSY_MS = 100;",
     to: "const MOST_ROUNDS = 1;\nconst BUSY_MS = 60_000;",
+  },
+  "a change that is undone is made again at once": {
+    kind: "order",
+    file: "installer/reconcile/backoff.ts",
+    from: "const wait = backoff.level < 2 ? 0 : ",
+    to: "const wait = 0 * ",
   },
   "a refusal is remembered for half a minute": {
     kind: "API server",
@@ -110,7 +116,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "a 403 counts as an uninstall": {
     kind: "API server",
     file: STOP,
-    from: '({ is: "doubtful", remove: false, why, handOver: "possible" })',
+    from: '({ is: "doubtful", remove: false, why })',
     to: '({ is: "certain", remove: true, why })',
   },
   "no answer counts as an uninstall": {
@@ -128,8 +134,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "a DaemonSet that exists counts as deleted": {
     kind: "stop",
     file: STOP,
-    from: 'const stays = certain(false, "our DaemonSet',
-    to: 'const stays = certain(true, "our DaemonSet',
+    from: 'return certain(false, "our DaemonSet is there',
+    to: 'return certain(true, "our DaemonSet is there',
   },
   "a stopping installer waits too long for an answer": {
     kind: "stop",
@@ -155,7 +161,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     from: "    ...staleLists(context, undefined),\n",
     to: "",
   },
-  "an uninstall leaves the journal": { kind: "stop", file: PLAN, from: "    remove(paths.journal),\n", to: "" },
+  "an uninstall leaves the journal": { kind: "stop", file: PLAN, from: "[remove(paths.journal)]", to: "[]" },
   "an uninstall ends before the chain is restored": {
     kind: "stop",
     file: REMOVAL,

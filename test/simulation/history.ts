@@ -1,4 +1,4 @@
-/** Histories of a node: each is made of one number, and can be told in a few lines. */
+/** Histories of a node: each follows from one number, its seed, and fits into a few lines. */
 import { below, pick, type Random, randomOf, weighted } from "./clock";
 import type { Program } from "./load";
 import { type Action, type Image, inWords, Node, type Setup, type Step, WHO, type Who } from "./node";
@@ -53,12 +53,20 @@ export class Book {
 const RUNTIMES = Object.keys(READERS) as ReaderName[];
 const OWNERS = Object.keys(AGENTS) as AgentName[];
 const MOODS = ["slow", "silent", "down", 401, 403, 429, 500] as const;
+const ANY = /./;
 const CHANGING = /^(rename|unlink|write|open|fsync|link|mkdir|exchange) /;
+/** Changes of a configuration that runtimes read: the names of the owners' begin with a number. */
+const CRITICAL = /^(rename|unlink|exchange) \d/;
 
-/** A place in an installer's life: every second one is at a change of a file. */
+/** A place in an installer's life: most are at a change of a file. */
 function place(random: Random, points: Points, who: Who): NonNullable<Step["at"]> {
-  const changing = points.filter(([operation]) => CHANGING.test(operation));
-  const [before, count] = pick(random, random() < 0.7 ? changing : points);
+  const kind = weighted(random, [
+    [3, CRITICAL],
+    [4, CHANGING],
+    [3, ANY],
+  ]);
+  const matching = points.filter(([operation]) => kind.test(operation));
+  const [before, count] = pick(random, matching.length > 0 ? matching : points);
   return { who, before, nth: 1 + below(random, Math.min(count, 4)) };
 }
 
@@ -134,6 +142,23 @@ export function smallHistory(seed: number, book: Book): History {
       wait(50),
     ],
     () => [{ do: "API server", is: pick(random, ["silent", "down", 500]) }, start("A"), wait(7_000), ...end],
+    () => [
+      { do: "API server", is: pick(random, [401, 403]) },
+      start("A"),
+      wait(below(random, 5_000)),
+      { do: "API server", is: "up" },
+      wait(16_500),
+    ],
+    () => [
+      start("A"),
+      wait(3_000),
+      { do: "kill", who: "A" },
+      start("B", "two"),
+      { do: "write", way: way(random) },
+      wait(16_500),
+      ...end,
+    ],
+    () => [start("A"), wait(3_000), { do: "fight", ms: 20_000 }, wait(51_000), ...end],
   ];
   const apart = () => [
     { do: "start", who: "B", image: "two", at } as const,

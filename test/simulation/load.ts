@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import vm from "node:vm";
-import { build, type Plugin } from "esbuild";
+import { context, type Plugin } from "esbuild";
 import { root } from "../../build/paths";
 import type { Kernel } from "./seam/kernel";
 
@@ -30,32 +30,42 @@ const seam: Plugin = {
   },
 };
 
-const patched = ({ file, from, to }: Patch): Plugin => ({
+let planted: Patch | undefined;
+
+const patched: Plugin = {
   name: "patch",
   setup({ onLoad }) {
     onLoad({ filter: /\.ts$/ }, ({ path }) => {
-      if (relative(root, path) !== file) return undefined;
+      if (planted === undefined || relative(root, path) !== planted.file) return undefined;
+      const { file, from, to } = planted;
       const text = readFileSync(path, "utf8");
       if (text.split(from).length !== 2) throw new Error(`${file} does not hold once: ${from}`);
       return { contents: text.replace(from, () => to), loader: "ts" };
     });
   },
+};
+
+/** Only what a patch changes is built again. */
+const bundler = context({
+  entryPoints: [join(SEAM, "main.ts")],
+  bundle: true,
+  format: "cjs",
+  platform: "node",
+  target: "es2022",
+  write: false,
+  logLevel: "error",
+  inject: [join(SEAM, "globals.ts")],
+  plugins: [patched, seam],
 });
 
 async function bundled(patch: Patch | undefined): Promise<string> {
-  const { outputFiles } = await build({
-    entryPoints: [join(SEAM, "main.ts")],
-    bundle: true,
-    format: "cjs",
-    platform: "node",
-    target: "es2022",
-    write: false,
-    logLevel: "error",
-    inject: [join(SEAM, "globals.ts")],
-    plugins: [...(patch === undefined ? [] : [patched(patch)]), seam],
-  });
-  return outputFiles[0]?.text ?? "";
+  planted = patch;
+  const { outputFiles } = await (await bundler).rebuild();
+  return outputFiles?.[0]?.text ?? "";
 }
+
+/** Ends the bundler. */
+export const end = async () => (await bundler).dispose();
 
 interface Exports {
   enter(kernel: Kernel | undefined): void;
@@ -73,11 +83,9 @@ export interface Realm {
 export interface Program {
   /** Processes that share one queue of promises: fast. */
   readonly shared: Realm;
-  /** Realms whose processes can run while another one is in the middle of an operation. */
-  readonly separate: readonly Realm[];
+  /** A realm whose processes can run while those of another one are in the middle of an operation. */
+  readonly separate: (index: number) => Realm;
 }
-
-const MOST_AT_ONCE = 3;
 
 setFlagsFromString("--allow-natives-syntax");
 const drain = new Function("%PerformMicrotaskCheckpoint()") as () => void;
@@ -85,9 +93,8 @@ const drain = new Function("%PerformMicrotaskCheckpoint()") as () => void;
 /** Of Node's own modules only hashes are used, and a bundle copies each name of a module. */
 const modules: Readonly<Record<string, object>> = { "node:crypto": { createHash }, "node:tls": {} };
 
-function realm(text: string, context: vm.Context | undefined, run: (callback: () => void) => void): Realm {
-  const parsingContext = context === undefined ? {} : { parsingContext: context };
-  const loaded = vm.compileFunction(text, ["module", "require"], { ...parsingContext, filename: "installer.js" });
+function realm(text: string, options: vm.CompileFunctionOptions, run: (callback: () => void) => void): Realm {
+  const loaded = vm.compileFunction(text, ["module", "require"], { ...options, filename: "installer.js" });
   const module = { exports: {} };
   loaded(module, (name: string) => modules[name]);
   const { enter, main } = module.exports as Exports;
@@ -104,25 +111,32 @@ function realm(text: string, context: vm.Context | undefined, run: (callback: ()
 }
 
 function separate(text: string): Realm {
-  const context = vm.createContext(
-    { TextEncoder, TextDecoder, URLSearchParams, queueMicrotask, Buffer, turn: undefined },
+  const globals: { turn?: (() => void) | undefined } = vm.createContext(
+    { TextEncoder, TextDecoder, URLSearchParams, queueMicrotask, Buffer, atob, btoa },
     { microtaskMode: "afterEvaluate" },
-  ) as { turn: (() => void) | undefined };
+  );
   const script = new vm.Script("turn()");
-  return realm(text, context as vm.Context, (callback) => {
-    const outer = context.turn;
-    context.turn = callback;
-    script.runInContext(context as vm.Context);
-    context.turn = outer;
+  return realm(text, { parsingContext: globals }, (callback) => {
+    const outer = globals.turn;
+    globals.turn = callback;
+    script.runInContext(globals);
+    globals.turn = outer;
   });
 }
 
 /** @param patch a planted fault */
 export async function load(patch?: Patch): Promise<Program> {
   const text = await bundled(patch);
-  const shared = realm(text, undefined, (callback) => {
+  const shared = realm(text, {}, (callback) => {
     callback();
     drain();
   });
-  return { shared, separate: Array.from({ length: MOST_AT_ONCE }, () => separate(text)) };
+  const realms: Realm[] = [];
+  return {
+    shared,
+    separate: (index) => {
+      realms[index] ??= separate(text);
+      return realms[index];
+    },
+  };
 }

@@ -2,12 +2,12 @@
  * Runs histories of a simulated node. `-- --seconds 60` (or `--small 1000 --long 50`) runs new ones, `--seed N` begins
  * with that one, `--replay HISTORY` runs one again and prints what happened.
  */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { FAULTS } from "./faults";
 import { Book, type History, longHistory, run, shortened, smallHistory, told } from "./history";
-import { load, type Program } from "./load";
+import { end, load, type Program } from "./load";
 
 const { values } = parseArgs({
   options: {
@@ -45,13 +45,17 @@ function fails(program: Program, seed: number, history: History, promise: string
 }
 
 const RECORD = join(__dirname, "faults.json");
+/** Histories that once broke a promise, by what it was, in the form that `--replay` takes. */
+const REGRESSIONS = join(__dirname, "regressions.json");
 /** How many histories are tried for each planted fault. */
 const TRIED = { small: 300, long: 30 };
 
 interface Recorded {
-  readonly histories: number;
+  /** How many were tried to find it; absent for one written by hand. */
+  readonly histories?: number;
   readonly promise: string;
-  readonly history: History;
+  /** In the form that `--replay` takes. */
+  readonly replay: string;
 }
 
 /** Searches a planted fault, with small histories first. */
@@ -68,42 +72,58 @@ function search(program: Program, product: Program, book: Book): Recorded | unde
       const histories = make === smallHistory ? seed : TRIED.small + seed;
       const isShown = (short: History) => run(product, short).broken === undefined;
       const short = shortened(program, history, broken.promise);
-      return { histories, promise: broken.promise, history: isShown(short) ? short : history };
+      return { histories, promise: broken.promise, replay: JSON.stringify(isShown(short) ? short : history) };
     }
   return undefined;
 }
 
-const recorded = (): Readonly<Record<string, Recorded>> =>
-  existsSync(RECORD) ? JSON.parse(readFileSync(RECORD, "utf8")) : {};
+const recorded = (): Readonly<Record<string, Recorded>> => JSON.parse(readFileSync(RECORD, "utf8"));
 
-/** Searches planted faults, and notes the histories that show them. @param names undefined: those without a history */
-async function searchFaults(product: Program, book: Book, wanted: (name: string) => boolean): Promise<void> {
+/** Searches planted faults, and records the histories that show them. @returns how many with a known one it misses */
+async function searchFaults(product: Program, book: Book, wanted: (name: string) => boolean): Promise<number> {
+  let missed = 0;
   for (const [name, fault] of Object.entries(FAULTS).filter(([each]) => wanted(each))) {
     const program = await load(fault);
     await outside(() => {
       const found = search(program, product, book);
       say(`${name}: ${found === undefined ? "NOT FOUND" : `history ${found.histories}: ${found.promise}`}`);
-      if (found === undefined) return;
-      writeFileSync(RECORD, `${JSON.stringify({ ...recorded(), [name]: found }, null, 1)}\n`);
+      if (found === undefined) missed += name in recorded() ? 1 : 0;
+      else writeFileSync(RECORD, `${JSON.stringify({ ...recorded(), [name]: found }, null, 2)}\n`);
     });
   }
+  return missed;
 }
 
 /** Whether each planted fault is still noticed by its history, and the product breaks no promise there. */
 async function replayFaults(product: Program): Promise<number> {
   let failures = 0;
+  let count = 0;
   for (const [name, fault] of Object.entries(FAULTS)) {
     const known = recorded()[name];
+    if (known === undefined) continue;
+    count++;
     const program = await load(fault);
     await outside(() => {
-      const [sick, sound] = [program, product].map((each) => known && run(each, known.history).broken?.promise);
-      const isNoticed = known !== undefined && sick === known.promise && sound === undefined;
-      if (isNoticed) return;
+      const [sick, sound] = [program, product].map((each) => run(each, JSON.parse(known.replay)).broken?.promise);
+      if (sick === known.promise && sound === undefined) return;
       failures++;
-      say(`planted fault: ${name}: ${known === undefined ? "no history" : `breaks ${sick}; without it: ${sound}`}`);
+      say(`planted fault: ${name}: breaks ${sick}; without it: ${sound}`);
     });
   }
+  say(`${count} of ${Object.keys(FAULTS).length} planted faults replayed, ${failures} not noticed`);
   return failures;
+}
+
+/** Whether histories that once broke a promise keep all promises now. @returns how many do not */
+function replayRegressions(program: Program): number {
+  const rows: Readonly<Record<string, string>> = JSON.parse(readFileSync(REGRESSIONS, "utf8"));
+  const broken = Object.entries(rows).flatMap(([what, replay]) => {
+    const { promise, why } = run(program, JSON.parse(replay)).broken ?? {};
+    return promise === undefined ? [] : [`regression: ${what}: ${promise}: ${why}`];
+  });
+  for (const line of broken) say(line);
+  say(`${Object.keys(rows).length} regressions replayed`);
+  return broken.length;
 }
 
 /** Runs something outside of any promise: those of the processes are waited for in the middle. */
@@ -168,10 +188,16 @@ async function main(): Promise<number> {
   const { faults } = values;
   let failures = 0;
   if (faults === "replay") failures += await replayFaults(program);
-  else if (faults !== undefined) await searchFaults(program, book, (name) => faults === "all" || name.includes(faults));
+  else if (faults !== undefined) {
+    const known = recorded();
+    const isWanted = (name: string) => faults === "all" || (faults === "missing" ? !(name in known) : name === faults);
+    failures += await searchFaults(program, book, isWanted);
+  }
   await outside(() => {
+    if (values.replay === undefined) failures += replayRegressions(program);
     failures += explore(program, book);
   });
+  await end();
   return failures === 0 ? 0 : 1;
 }
 

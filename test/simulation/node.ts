@@ -86,11 +86,11 @@ export class Node implements Machine {
   readonly broken: { readonly promise: string; readonly why: string }[] = [];
   /** From this time on the node must be chained, if an installer can. */
   chainedFrom = Number.POSITIVE_INFINITY;
-  /** Writes of installers, for the promise about them. */
+  /** When installers changed the owner's file. */
   readonly writes: number[] = [];
   isUninstalled = false;
-  /** The owner's content that was chained. */
-  chained = 0;
+  /** When the owner wrote what was chained; undefined if it need not be chained any more. */
+  chained: number | undefined;
   /** The API server said for long enough that our accounts are deleted, while an installer stopped. */
   mayBeRemoved = false;
   /** What the owner has written lately. */
@@ -134,7 +134,7 @@ export class Node implements Machine {
     const last = this.last.get(process);
     this.last.set(process, operation);
     if (last !== undefined && CHANGES.test(last)) {
-      this.writes.push(this.clock.now);
+      if (last.endsWith(` ${this.owner.agent.file}`)) this.writes.push(this.clock.now);
       this.look("at any time", `after ${last} of ${process.name}`);
     }
     for (const each of this.armed) {
@@ -275,8 +275,7 @@ export class Node implements Machine {
       : `${NAMESPACE}-${NAMES[who].slice(0, 4)}${"bcdfghjklmnpqrstvwxz"[this.wasStarted.size]}`;
     if (!isSame && former !== undefined) this.api.pods.delete(former.name);
     this.api.pods.set(name, "there");
-    const realm = this.setup.separate ? this.program.separate[WHO.indexOf(who)] : this.program.shared;
-    if (realm === undefined) throw new Error(`no realm for ${who}`);
+    const realm = this.setup.separate ? this.program.separate(WHO.indexOf(who)) : this.program.shared;
     const environment = environmentOf(name);
     const process = new Process(this, {
       name,
@@ -341,7 +340,7 @@ export class Node implements Machine {
   }
 
   private changeRuntime(name: ReaderName): void {
-    this.chained = 0;
+    this.chained = undefined;
     const isOther = name !== this.runtime.name;
     this.runtime.restart(name);
     this.api.runtime = READERS[name].version;
@@ -398,7 +397,7 @@ export class Node implements Machine {
   }
 
   private boot(): void {
-    this.chained = 0;
+    this.chained = undefined;
     Object.assign(this.disk, { isFull: false, isReadOnly: false });
     this.disk.version++;
     for (const { process } of this.pods.values()) process.kill();

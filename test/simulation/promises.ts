@@ -25,8 +25,8 @@ export const within = {
   repair: 12_000,
   /** After the container runtime became another one: it is asked for every minute. */
   otherRuntime: 75_000,
-  /** Changes of files in a minute of one node. */
-  writesInAMinute: 600,
+  /** Changes of the owner's file in a minute. */
+  writesInAMinute: 30,
 };
 
 export type Moment =
@@ -94,11 +94,11 @@ export const promised = {
     when: "at any time",
     broken: (node) => {
       const isChained = node.runtime.inForce()?.some(isOurs) === true;
-      const { chained, files, owner } = node;
+      const { files, owner } = node;
       const isCurrent = configsIn(files).some((name) => owner.isIn(files.text(`${NET_DIR}/${name}`)));
-      if (isChained && isCurrent) node.chained = owner.version;
-      if (isChained || chained !== owner.version || node.isUninstalled || node.mayBeRemoved) return undefined;
-      return owner.isWriting || owner.isFighting ? undefined : shown(node.files, owner.agent.file);
+      if (isChained && isCurrent) node.chained = owner.writtenAt;
+      const mayEnd = owner.isWriting || node.isUninstalled || node.mayBeRemoved;
+      return isChained || mayEnd || node.chained !== owner.writtenAt ? undefined : shown(node.files, owner.agent.file);
     },
   },
   "a node is chained in time": {
@@ -123,6 +123,13 @@ export const promised = {
       return plugins?.some(isOurs) === true
         ? undefined
         : `called: ${plugins?.join(", ") ?? "nothing, it does not start"}`;
+    },
+  },
+  "installers do not write without end": {
+    when: "at any time",
+    broken: ({ writes, clock }) => {
+      const lately = writes.filter((at) => at > clock.now - 60_000).length;
+      return lately <= within.writesInAMinute ? undefined : `${lately} changes of the owner's file in a minute`;
     },
   },
   "an installer ends when told": {
