@@ -8,12 +8,9 @@ import { type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"cilium","plugins":[\n  {"type":"cilium-cni"}\n]}\n';
 const NAME = "05-cilium.conflist";
-const SLOW_MS = 4_000;
 /** A fight lasts so long at least, and until so many repairs were undone. */
 const FIGHT_MS = rounds(0, 60_000);
 const CONTESTS = 5;
-/** Times that an owner writes his file. */
-const WRITES = rounds(3, 8);
 const PORT = 19_871;
 
 async function contested(): Promise<number> {
@@ -60,22 +57,6 @@ test("a writer that strips the stanza every 100 ms is damped, named, and outlive
   expect(installer.log).toContain("waiting to change it again");
   expect(await installer.stop()).toBe(0);
   expect(node.content()).toEqual({ [`net.d/${NAME}`]: LIST });
-}, 130_000);
-
-test("an owner who writes his file every 4 s is followed at once each time", async () => {
-  installer = node.start();
-  await installer.says("ends in our stanza");
-  const waits: number[] = [];
-  for (let round = 0; round < WRITES; round += 1) {
-    const begin = performance.now();
-    node.write(NAME, LIST);
-    while (!node.isChained(NAME)) await sleep(10);
-    waits.push(performance.now() - begin);
-    await sleep(SLOW_MS - (performance.now() - begin));
-  }
-  process.stdout.write(`chained again after at most ${Math.max(...waits).toFixed(0)} ms\n`);
-  expect(installer.log).toContain(`${NAME} back (${WRITES} in a row)`);
-  expect(installer.log).not.toContain("waiting to change it again");
 }, 130_000);
 
 test("files of any size in place of ours do not end the installer", async () => {

@@ -46,7 +46,6 @@ const chainedAnew = () => node.isChained(NAME) && node.read(NAME).includes("ptp"
 
 /** How owners of configurations write them. */
 const writers: readonly (readonly [string, () => Promise<void> | void])[] = [
-  ["written over in place", () => node.write(NAME, RENEWED)],
   [
     "truncated, and written a moment later",
     async () => {
@@ -60,14 +59,6 @@ const writers: readonly (readonly [string, () => Promise<void> | void])[] = [
     () => {
       node.write(`.${NAME}.tmp`, RENEWED);
       renameSync(path(`.${NAME}.tmp`), path(NAME));
-    },
-  ],
-  [
-    "deleted and created",
-    async () => {
-      rmSync(path(NAME));
-      await sleep(300);
-      node.write(NAME, RENEWED);
     },
   ],
 ];

@@ -1,6 +1,6 @@
 /**
- * The installer, killed at its Nth operation that changes a file: KILL_AT names it, KILL_HALFWAY leaves half of what it
- * was about to write. Each adds a byte to the file that KILL_COUNTED names. Built for tests only.
+ * The installer, killed at its Nth operation that changes a file: KILL_AT names it. It leaves half of what it was
+ * about to write. Each adds a byte to the file that KILL_COUNTED names. Built for tests only.
  */
 
 import { readFileSync, readlinkSync } from "node:fs";
@@ -14,7 +14,6 @@ const SIGKILL = 9;
 const APPEND = 0o2101; // O_WRONLY, O_CREAT, O_APPEND
 
 const killAt = Number(environment["KILL_AT"]);
-const halfway = environment["KILL_HALFWAY"] === "1";
 const counted = environment["KILL_COUNTED"];
 
 const self = () => Number(readlinkSync("/proc/self"));
@@ -43,7 +42,7 @@ type Operation<A extends readonly unknown[]> = (...args: A) => void;
 function operation<A extends readonly unknown[]>(run: Operation<A>, half?: Operation<A>): Operation<A> {
   return (...args) => {
     if (counted !== undefined && count(counted) === killAt) {
-      if (halfway) half?.(...args);
+      half?.(...args);
       die();
     }
     run(...args);
