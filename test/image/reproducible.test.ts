@@ -24,7 +24,6 @@ beforeAll(async () => {
     "nri",
     "installer",
     "controllers",
-    "features",
     "cni",
     "system",
     "process",
