@@ -1,9 +1,10 @@
 import type { ApiObject, GroupVersionKind } from "cdk8s";
 import type { Construct } from "constructs";
+import { Annotation } from "../cni/contract";
 import { and, eq, type HelmManifest, HelmObject, type Input } from "../helm/index";
 
-/** The API versions of MutatingAdmissionPolicy. */
-export const MUTATING_POLICY_VERSIONS = ["v1beta1", "v1"] as const;
+/** The API version of a MutatingAdmissionPolicy; empty: there is none. */
+export const MUTATING_POLICY_VERSIONS = ["", "v1beta1", "v1"] as const;
 
 /**
  * Requests for nodes or pods. The API server defaults the empty fields and owns the constraints as a whole: without
@@ -15,6 +16,12 @@ export const matchConstraints = (operation: "CREATE" | "UPDATE", resource: "node
   objectSelector: {},
   resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: [operation], resources: [resource], scope: "*" }],
 });
+
+/** Excludes static pods: the kubelet runs them from files and ignores the API's copy. */
+export const NOT_STATIC = {
+  name: "not-static",
+  expression: `!object.metadata.?annotations["${Annotation.mirror}"].hasValue()`,
+};
 
 /** An admission policy and its binding. */
 export interface AdmissionPolicy {
@@ -46,7 +53,7 @@ export function admissionPolicy(
 /** Adds a MutatingAdmissionPolicy in the API version that a value names; its name ends with the version. */
 export function mutatingPolicy(scope: Construct, id: string, chosen: Input<string>, manifest: Manifest) {
   const { metadata, when } = manifest;
-  const of = (version: (typeof MUTATING_POLICY_VERSIONS)[number]) => {
+  const of = (version: "v1beta1" | "v1") => {
     const isChosen = eq<string>(chosen, version);
     const type = { apiVersion: `admissionregistration.k8s.io/${version}`, kind: "MutatingAdmissionPolicy" };
     return admissionPolicy(scope, `${id}-${version}`, type, {

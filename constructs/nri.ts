@@ -31,7 +31,7 @@ import {
   type Templated,
   when,
 } from "../helm/index";
-import { matchConstraints, mutatingPolicy } from "./admission";
+import { matchConstraints, mutatingPolicy, NOT_STATIC } from "./admission";
 import { configured, extraEnvOf, imageOf, probesOf, programCommand, RESTRICTED, resourcesOf } from "./container";
 import { ingressOnly, tcp } from "./network-policy";
 import { pluginRules } from "./plugin-token";
@@ -143,8 +143,6 @@ const networkPolicySpec = ({ networkPolicy: { from } }: Refs<Values>): Part<k8s.
     k8s.NetworkPolicyIngressRule[]
   >);
 
-const annotation = (name: string) => `object.metadata.?annotations["${name}"].hasValue()`;
-
 /**
  * A policy that makes the runtime's validator refuse containers of meshed pods while the NRI plugin is not connected.
  *
@@ -161,8 +159,7 @@ const requirePolicy = {
   matchConditions: [
     // Runtimes do not call network plugins for these.
     { name: "not-host-network", expression: "!object.spec.?hostNetwork.orValue(false)" },
-    // The kubelet runs a static pod from its file and ignores the API's copy.
-    { name: "not-static", expression: `!${annotation(Annotation.mirror)}` },
+    NOT_STATIC,
   ],
   variables: [
     {
@@ -172,7 +169,7 @@ const requirePolicy = {
         `!object.spec.?initContainers.orValue([]).exists(container, container.name == "${LinkerdContainer.init}")`,
     },
     // The user's own list does not change: CEL cannot parse JSON.
-    { name: "told", expression: annotation(Annotation.requiredPlugins) },
+    { name: "told", expression: `object.metadata.?annotations["${Annotation.requiredPlugins}"].hasValue()` },
   ],
   mutations: [
     {

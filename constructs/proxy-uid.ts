@@ -1,7 +1,7 @@
 /** OpenShift's user ids for proxies, without a webhook of ours. */
 import { Annotation } from "../cni/contract";
 import { MAX_ID } from "../cni/ids";
-import { matchConstraints } from "./admission";
+import { matchConstraints, NOT_STATIC } from "./admission";
 
 /** Linkerd's default user id of the proxy, which the operator of chart linkerd-multus also adds to a range's first id. */
 const OFFSET = 2102;
@@ -20,10 +20,7 @@ export const proxyUidPolicy = {
   failurePolicy: "Fail",
   reinvocationPolicy: "Never",
   matchConstraints: matchConstraints("CREATE", "pods"),
-  matchConditions: [
-    // The kubelet runs a static pod from its file and ignores the API's copy.
-    { name: "not-static", expression: `${annotation("object", Annotation.mirror)} == ""` },
-  ],
+  matchConditions: [NOT_STATIC],
   variables: [
     { name: "range", expression: `${annotation("namespaceObject", Annotation.uidRange)}.trim()` },
     {

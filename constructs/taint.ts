@@ -13,7 +13,13 @@ import {
   value,
   when,
 } from "../helm/index";
-import { type AdmissionPolicy, admissionPolicy, matchConstraints, mutatingPolicy } from "./admission";
+import {
+  type AdmissionPolicy,
+  admissionPolicy,
+  MUTATING_POLICY_VERSIONS,
+  matchConstraints,
+  mutatingPolicy,
+} from "./admission";
 import type { Values } from "./values";
 
 export const nodeTaint = group("Startup taint of nodes", {
@@ -31,7 +37,7 @@ export const nodeTaint = group("Startup taint of nodes", {
       "begins with `startup-taint.cluster-autoscaler.kubernetes.io/`",
     examples: ["startup-taint.cluster-autoscaler.kubernetes.io/linkerd-cni-not-ready"],
   }),
-  admissionPolicy: value.choice(["", "v1beta1", "v1"], {
+  admissionPolicy: value.choice(MUTATING_POLICY_VERSIONS, {
     default: "",
     description:
       "Create a MutatingAdmissionPolicy of this API version that taints every new Linux node. Nodes that tolerations or " +

@@ -2,6 +2,7 @@ import { Annotation, CHAININGS, NodePath, REPAIR_PORT, STOP_POLICIES } from "../
 import { MAX_PORT } from "../cni/ports";
 import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
 import { group, value, valuesOf } from "../helm/index";
+import { MUTATING_POLICY_VERSIONS } from "./admission";
 import { monitoring } from "./monitoring/values";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
 import { pluginToken } from "./plugin-token";
@@ -169,7 +170,7 @@ const nri = group("NRI plugin", {
     examples: ["10"],
   }),
   require: group("Containers without the NRI plugin's redirect", {
-    admissionPolicy: value.choice(["", "v1beta1", "v1"], {
+    admissionPolicy: value.choice(MUTATING_POLICY_VERSIONS, {
       default: "",
       description:
         "Create a MutatingAdmissionPolicy of this API version that annotates meshed pods with " +
@@ -183,7 +184,7 @@ const nri = group("NRI plugin", {
 });
 
 const namespaceUIDRange = group("User ids of proxies where each namespace has a range of them (OpenShift)", {
-  admissionPolicy: value.choice(["", "v1beta1", "v1"], {
+  admissionPolicy: value.choice(MUTATING_POLICY_VERSIONS, {
     default: "",
     description:
       "Create a MutatingAdmissionPolicy of this API version that annotates pods to be injected with a user id of their " +

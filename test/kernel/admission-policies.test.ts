@@ -26,7 +26,7 @@ function policyOf(props: LinkerdCniProps): readonly ApiObject[] {
 /** A webhook that does to pods what linkerd's injector does: it adds the proxy and its annotation. */
 class Injector {
   /** The user id that the last pod asked for as it arrived. */
-  static askedUid: string | undefined;
+  askedUid: string | undefined;
 
   private constructor(
     private readonly server: Server,
@@ -45,14 +45,15 @@ class Injector {
       const { request: asked } = JSON.parse(Buffer.concat(chunks).toString()) as {
         request: { uid: string; object: { metadata: { annotations?: Annotations } } };
       };
-      Injector.askedUid = asked.object.metadata.annotations?.[PROXY_UID];
+      made.askedUid = asked.object.metadata.annotations?.[PROXY_UID];
       const { uid } = asked;
       const answer = { uid, allowed: true, patchType: "JSONPatch", patch: btoa(JSON.stringify(patch)) };
       response.setHeader("content-type", "application/json");
       response.end(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: answer }));
     });
+    const made = new Injector(server, cert);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    return new Injector(server, cert);
+    return made;
   }
 
   /** As linkerd's chart registers its own, for pods that ask for it. */
@@ -164,7 +165,7 @@ suite("namespaceUIDRange.admissionPolicy, with a real API server and a webhook t
   async function uidOf(namespace: Annotations, pod: Annotations = {}): Promise<string | undefined> {
     const name = `range-${namespaces++}`;
     await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name, annotations: namespace } });
-    Injector.askedUid = undefined;
+    injector.askedUid = undefined;
     const body = {
       metadata: { generateName: "web-", labels: { inject: "yes" }, annotations: pod },
       spec: { containers: [{ name: "app", image: "none" }] },
@@ -175,7 +176,7 @@ suite("namespaceUIDRange.admissionPolicy, with a real API server and a webhook t
       body,
     });
     const uid = made.metadata.annotations?.[PROXY_UID];
-    expect(Injector.askedUid).toBe(uid);
+    expect(injector.askedUid).toBe(uid);
     return uid;
   }
 
