@@ -25,7 +25,7 @@ const withPolicy = (version: string) => [
   [
     ...everything,
     ...requested,
-    ...["nodeTaint", "nri.require"].map((group) => `${group}.admissionPolicy=${version}`),
+    ...["nodeTaint", "nri.require", "namespaceUIDRange"].map((group) => `${group}.admissionPolicy=${version}`),
   ].join(","),
 ];
 
@@ -62,8 +62,8 @@ test.each(MUTATING_POLICY_VERSIONS)(
     expect(removed.map(names)).toEqual(expect.arrayContaining(objects.map(names)));
     const order = removed.map(({ kind }) => kind);
     const policies = order.filter((kind) => kind.startsWith("MutatingAdmissionPolicy"));
-    expect(policies).toHaveLength(4);
-    expect(order.lastIndexOf(policies[3]!)).toBeLessThan(order.indexOf("DaemonSet"));
+    expect(policies).toHaveLength(6);
+    expect(order.lastIndexOf(policies.at(-1)!)).toBeLessThan(order.indexOf("DaemonSet"));
     expect(order).not.toContain("Namespace");
   },
 );
@@ -125,8 +125,8 @@ test("without kubectl it names the objects of the given values, and reports that
     manifests.findIndex(({ kind }) => kind === "DaemonSet"),
   );
   expect(before.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`).sort()).toEqual([
-    ...Array(2).fill(`${ADMISSION}/v1 MutatingAdmissionPolicy`),
-    ...Array(2).fill(`${ADMISSION}/v1 MutatingAdmissionPolicyBinding`),
+    ...Array(3).fill(`${ADMISSION}/v1 MutatingAdmissionPolicy`),
+    ...Array(3).fill(`${ADMISSION}/v1 MutatingAdmissionPolicyBinding`),
     `${ADMISSION}/v1 ValidatingAdmissionPolicy`,
     `${ADMISSION}/v1 ValidatingAdmissionPolicyBinding`,
     ...Array(2).fill("monitoring.coreos.com/v1 PodMonitor"),

@@ -41,7 +41,12 @@ const identity = ({ kind, metadata: { namespace = "", name } }: Manifest): strin
 function installable(namespace: string): readonly Manifest[] {
   const all = MUTATING_POLICY_VERSIONS.flatMap((admissionPolicy) =>
     installed(
-      { ...EVERYTHING, nodeTaint: { ...on, admissionPolicy }, nri: { ...on, require: { admissionPolicy } } },
+      {
+        ...EVERYTHING,
+        namespaceUIDRange: { admissionPolicy },
+        nodeTaint: { ...on, admissionPolicy },
+        nri: { ...on, require: { admissionPolicy } },
+      },
       namespace,
     ),
   );

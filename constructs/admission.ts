@@ -3,8 +3,8 @@ import type { Construct } from "constructs";
 import { Annotation } from "../cni/contract";
 import { and, eq, type HelmManifest, HelmObject, type Input } from "../helm/index";
 
-/** The API version of a MutatingAdmissionPolicy; empty: there is none. */
-export const MUTATING_POLICY_VERSIONS = ["", "v1beta1", "v1"] as const;
+/** The API versions of MutatingAdmissionPolicy. */
+export const MUTATING_POLICY_VERSIONS = ["v1beta1", "v1"] as const;
 
 /**
  * Requests for nodes or pods. The API server defaults the empty fields and owns the constraints as a whole: without
@@ -53,7 +53,7 @@ export function admissionPolicy(
 /** Adds a MutatingAdmissionPolicy in the API version that a value names; its name ends with the version. */
 export function mutatingPolicy(scope: Construct, id: string, chosen: Input<string>, manifest: Manifest) {
   const { metadata, when } = manifest;
-  const of = (version: "v1beta1" | "v1") => {
+  const of = (version: (typeof MUTATING_POLICY_VERSIONS)[number]) => {
     const isChosen = eq<string>(chosen, version);
     const type = { apiVersion: `admissionregistration.k8s.io/${version}`, kind: "MutatingAdmissionPolicy" };
     return admissionPolicy(scope, `${id}-${version}`, type, {

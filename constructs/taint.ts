@@ -37,7 +37,7 @@ export const nodeTaint = group("Startup taint of nodes", {
       "begins with `startup-taint.cluster-autoscaler.kubernetes.io/`",
     examples: ["startup-taint.cluster-autoscaler.kubernetes.io/linkerd-cni-not-ready"],
   }),
-  admissionPolicy: value.choice(MUTATING_POLICY_VERSIONS, {
+  admissionPolicy: value.choice(["", ...MUTATING_POLICY_VERSIONS], {
     default: "",
     description:
       "Create a MutatingAdmissionPolicy of this API version that taints every new Linux node. Nodes that tolerations or " +

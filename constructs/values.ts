@@ -170,7 +170,7 @@ const nri = group("NRI plugin", {
     examples: ["10"],
   }),
   require: group("Containers without the NRI plugin's redirect", {
-    admissionPolicy: value.choice(MUTATING_POLICY_VERSIONS, {
+    admissionPolicy: value.choice(["", ...MUTATING_POLICY_VERSIONS], {
       default: "",
       description:
         "Create a MutatingAdmissionPolicy of this API version that annotates meshed pods with " +
@@ -184,7 +184,7 @@ const nri = group("NRI plugin", {
 });
 
 const namespaceUIDRange = group("User ids of proxies where each namespace has a range of them (OpenShift)", {
-  admissionPolicy: value.choice(MUTATING_POLICY_VERSIONS, {
+  admissionPolicy: value.choice(["", ...MUTATING_POLICY_VERSIONS], {
     default: "",
     description:
       "Create a MutatingAdmissionPolicy of this API version that annotates pods to be injected with a user id of their " +
