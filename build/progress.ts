@@ -47,7 +47,7 @@ export class Progress {
 }
 
 /** Milliseconds below ten seconds, seconds from there on, right-aligned. */
-export function duration(milliseconds: number): string {
+function duration(milliseconds: number): string {
   const text = milliseconds < 10_000 ? `${milliseconds.toFixed(0)} ms` : `${(milliseconds / 1000).toFixed(1)} s `;
   return text.padStart(9);
 }

@@ -32,7 +32,7 @@ export function newestRelease(changelog: string): Release {
 const { image } = readValues(values, {}).values;
 
 /** The fields of Chart.yaml that differ between charts. */
-export interface ChartDescription {
+interface ChartDescription {
   readonly name: string;
   readonly description: string;
   readonly keywords: readonly string[];

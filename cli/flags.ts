@@ -13,7 +13,7 @@ export interface ValueFlag {
 }
 
 /** A form of texts. */
-export interface Form {
+interface Form {
   readonly pattern: RegExp;
   /** The message about a text in another form. */
   readonly wrong: string;

@@ -5,7 +5,7 @@ import type { Sent } from "./check/objects";
 const PROBES = ["livenessProbe", "readinessProbe", "startupProbe"] as const;
 
 /** A probe that the proxy answers: it accepts every connection, even if the container does not listen. */
-export interface TcpProbe {
+interface TcpProbe {
   readonly container: string;
   readonly probe: (typeof PROBES)[number];
   readonly port: number;

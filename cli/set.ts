@@ -5,7 +5,7 @@ import { isObject } from "../cni/json";
 type Map = Record<string, unknown>;
 
 /** How the text after `=` becomes a value. */
-export type ReadValue = (text: string) => unknown;
+type ReadValue = (text: string) => unknown;
 
 const words: readonly (readonly [RegExp, unknown])[] = [
   [/^true$/iu, true],

@@ -187,7 +187,6 @@ export const OperatorFlag = {
 
 /** The issuer of the webhook's certificate: the operator, or cert-manager, whose Secret is mounted. */
 export const CERTIFICATE_SOURCES = ["self", "mounted"] as const;
-export type CertificateSource = (typeof CERTIFICATE_SOURCES)[number];
 
 export const CHAININGS = ["auto", "dropin", "edit", "auxiliary"] as const;
 /**

@@ -39,7 +39,7 @@ export const SETTINGS = [
   "proxy-uid",
   "proxy-gid",
 ] as const;
-export type Setting = (typeof SETTINGS)[number];
+type Setting = (typeof SETTINGS)[number];
 
 /** A text with the value of an option. */
 export interface Source {

@@ -11,7 +11,7 @@ export interface Place {
 }
 
 /** A member of an object, and where its value is. */
-export interface Member extends Place {
+interface Member extends Place {
   readonly key: string;
 }
 

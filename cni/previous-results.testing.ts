@@ -4,7 +4,7 @@
  */
 import type { CniVersion } from "./versions";
 
-export interface PreviousResult {
+interface PreviousResult {
   /** The configuration's version. */
   readonly version: CniVersion;
   /** The previous result in the configuration. */

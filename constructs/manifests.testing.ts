@@ -1,7 +1,7 @@
 import { App, Chart } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 
-export interface Manifest {
+interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
 }

@@ -14,7 +14,7 @@ import type { NetError } from "../system/net-error";
 import { stanzaFromText } from "./stanza";
 
 /** Settings of the validator. */
-export interface Settings {
+interface Settings {
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
   readonly nodeName: string;
@@ -41,13 +41,13 @@ export function readSettings(args: readonly string[], environment: Environment):
 }
 
 /** A connection that is redirected, if the plugin has handled this pod. */
-export interface Target {
+interface Target {
   readonly host: string;
   readonly port: number;
 }
 
 /** The connections to try. */
-export interface ValidationPlan {
+interface ValidationPlan {
   /** The proxy's port at which every connection must arrive. */
   readonly proxyPort: number;
   readonly targets: readonly Target[];

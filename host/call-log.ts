@@ -4,7 +4,7 @@ import { Open, openFile, sizeOf } from "./files";
 import type { Host } from "./port";
 
 /** The ways to look a pod up. */
-export type LookupWay = "installer" | "direct";
+type LookupWay = "installer" | "direct";
 
 /** One call: a line of the log, which the installer follows for its log and metrics. */
 export interface CallRecord {

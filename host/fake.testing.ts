@@ -31,7 +31,7 @@ interface Descriptor {
 }
 
 /** Thrown instead of ending the process. */
-export class Exit extends Error {
+class Exit extends Error {
   constructor(readonly status: number) {
     super(`exit ${status}`);
   }

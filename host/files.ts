@@ -42,7 +42,7 @@ function retried(host: Host, descriptor: number, events: number, call: () => num
 }
 
 /** Nothing that a program here reads whole is larger: another file has taken its place. */
-export const MAX_FILE_BYTES = 4 * 1024 * 1024;
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
 /**
  * Reads up to the end of input. Returns a negated errno if the kernel refuses, or EFBIG beyond {@link MAX_FILE_BYTES}.
@@ -96,7 +96,7 @@ export function writeAll(host: Host, descriptor: number, text: string): boolean 
 }
 
 /** The identity of a file. */
-export interface FileId {
+interface FileId {
   readonly device: string;
   readonly inode: string;
 }

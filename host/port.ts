@@ -126,7 +126,7 @@ export interface Scripts {
 }
 
 /** TLS connections of an event loop, and keys. */
-export interface TlsHost {
+interface TlsHost {
   /**
    * A TLS client on a connected non-blocking socket, which the connection takes over; after a failure the caller keeps
    * the socket. `addresses`, `port` and `judge` of the server are ignored. The connection ends when it is

@@ -18,13 +18,13 @@ export const Extension = {
   inhibitAnyPolicy: "551d36",
 } as const;
 
-export interface ExtensionPart {
+interface ExtensionPart {
   readonly id: string;
   readonly isCritical: boolean;
   readonly value: Uint8Array;
 }
 
-export interface CertificateParts {
+interface CertificateParts {
   /** The signed bytes. */
   readonly signed: Uint8Array;
   readonly issuer: Uint8Array;

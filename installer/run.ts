@@ -6,7 +6,7 @@ import { Service } from "./service";
 import { readSettings } from "./settings";
 
 /** The process environment of an installer. */
-export interface RunDeps {
+interface RunDeps {
   readonly args: readonly string[];
   readonly environment: Environment;
   readonly disk: Disk;

@@ -22,7 +22,7 @@ import type { PluginAccount } from "./api/credentials";
 import { type NodeTaint, readNodeTaint } from "./taint";
 
 /** A directory of the node: its path on the node, and its mount path here. */
-export interface NodeDirectory {
+interface NodeDirectory {
   readonly onNode: string;
   readonly here: string;
 }

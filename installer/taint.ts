@@ -10,7 +10,7 @@ import type { Log } from "../process/log";
 import type { SettingsReader } from "../process/settings";
 
 /** One operation of a JSON patch (RFC 6902). */
-export type Operation =
+type Operation =
   | { readonly op: "test"; readonly path: string; readonly value: Taint }
   | { readonly op: "remove"; readonly path: string };
 

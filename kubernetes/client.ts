@@ -4,21 +4,21 @@ import { type ApiRequest, PAGE, smallerPage, type Transport } from "./transport"
 import type { KubernetesObject, ObjectMeta } from "./types";
 
 /** Default milliseconds for a request. */
-export const DEADLINE_MS = 5_000;
+const DEADLINE_MS = 5_000;
 
 /** The name of one object. */
-export interface ObjectRef {
+interface ObjectRef {
   readonly name: string;
   /** Undefined for objects without a namespace. */
   readonly namespace?: string | undefined;
 }
 
-export interface CallOptions {
+interface CallOptions {
   /** Milliseconds for the whole request. @default the client's */
   readonly deadlineMs?: number;
 }
 
-export interface ListOptions extends CallOptions {
+interface ListOptions extends CallOptions {
   /** @default every namespace */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
@@ -35,19 +35,19 @@ export interface List<T> {
   readonly items?: readonly T[];
 }
 
-export interface ApplyOptions extends CallOptions {
+interface ApplyOptions extends CallOptions {
   /** The owner of the applied fields. */
   readonly fieldManager: string;
   /** Take over fields that others own. @default false: a conflict */
   readonly force?: boolean;
 }
 
-export interface Patch {
+interface Patch {
   readonly type: "json" | "merge" | "strategic";
   readonly body: unknown;
 }
 
-export interface DeleteOptions extends CallOptions {
+interface DeleteOptions extends CallOptions {
   /** Delete only the object with this UID; otherwise the request is a conflict. */
   readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined };
   readonly gracePeriodSeconds?: number;

@@ -74,8 +74,6 @@ export const isAlreadyExists = (error: unknown): error is ApiError =>
   has(409)(error) && error.reason === "AlreadyExists";
 /** The object differs from the request's precondition: another version, another UID, another owner of a field. */
 export const isConflict = (error: unknown): error is ApiError => has(409)(error) && error.reason !== "AlreadyExists";
-/** The resource version is too old to continue from. */
-export const isGone = has(410);
 /** The server has not reached the resource version; a proxy's 504 has no cause. */
 export const isTooLargeVersion = (error: unknown): error is ApiError =>
   has(504)(error) && error.causes.includes("ResourceVersionTooLarge");

@@ -24,7 +24,7 @@ export interface EventSpec {
 }
 
 /** The reporter of an Event. */
-export interface Reporter {
+interface Reporter {
   readonly controller: string;
   /** The instance, such as its pod's name. */
   readonly instance: string;

@@ -17,7 +17,7 @@ export interface InformerDeps {
 }
 
 /** The objects to watch. */
-export interface Selection<T> {
+interface Selection<T> {
   readonly resource: Resource<T>;
   /** @default every namespace */
   readonly namespace?: string;
@@ -27,7 +27,7 @@ export interface Selection<T> {
   readonly unknown?: () => void;
 }
 
-export interface InformerOptions<T, V> extends Selection<T>, StoreOptions<T, V> {
+interface InformerOptions<T, V> extends Selection<T>, StoreOptions<T, V> {
   /** Milliseconds after which `changed` is called again for all objects. @default never */
   readonly resyncMs?: number;
 }

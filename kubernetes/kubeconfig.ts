@@ -14,7 +14,7 @@ export interface KubeconfigSource {
  * An unusable kubeconfig. The message names the file and the field, and does not quote the file's content: in a damaged
  * file, any part may be a credential.
  */
-export class KubeconfigError extends Error {
+class KubeconfigError extends Error {
   override readonly name = "KubeconfigError";
 }
 

@@ -11,7 +11,7 @@ export interface Leadership {
   readonly leading: boolean;
 }
 
-export interface LeaderElectionOptions {
+interface LeaderElectionOptions {
   /** Name of the Lease. */
   readonly name: string;
   readonly namespace: string;

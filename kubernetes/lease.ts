@@ -27,7 +27,7 @@ export function mayHold({ spec, since }: Sighting, identity: string, now: number
 }
 
 /** The holder of a lease, since when, and for how long. */
-export interface Claim {
+interface Claim {
   readonly identity: string;
   readonly date: Date;
   readonly durationMs: number;

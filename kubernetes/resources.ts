@@ -46,7 +46,7 @@ export function apiVersionOf({ group, version }: Pick<Resource<unknown>, "group"
 }
 
 /** One object of a resource; without a name all of them. */
-export interface Place {
+interface Place {
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
 }

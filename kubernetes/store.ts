@@ -13,7 +13,7 @@ export interface StoreOptions<T, V> {
 }
 
 /** NAMESPACE/NAME, or NAME if there is no namespace. */
-export function keyOf({ metadata }: Watchable): string {
+function keyOf({ metadata }: Watchable): string {
   const { name = "", namespace } = metadata ?? {};
   return namespace === undefined ? name : `${namespace}/${name}`;
 }

@@ -24,12 +24,12 @@ export interface KubernetesObject {
   readonly metadata?: ObjectMeta;
 }
 
-export interface ContainerSpec {
+interface ContainerSpec {
   readonly name: string;
   readonly ports?: readonly { readonly containerPort?: number }[];
 }
 
-export interface ContainerState {
+interface ContainerState {
   readonly running?: object;
   readonly waiting?: object;
   readonly terminated?: { readonly exitCode?: number; readonly finishedAt?: string };

@@ -23,7 +23,7 @@ export type Notice<T> =
   | { readonly type: "LISTED" | "ADDED" | "MODIFIED" | "DELETED"; readonly object: T };
 
 /** The objects to watch. */
-export interface WatchSource {
+interface WatchSource {
   /** Path of the collection, without a query. */
   readonly path: string;
   readonly labelSelector?: string | undefined;
@@ -31,7 +31,7 @@ export interface WatchSource {
 }
 
 /** Dependencies of a watch, time and randomness included. */
-export interface WatchDeps {
+interface WatchDeps {
   readonly open: OpenStream;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;

@@ -9,7 +9,7 @@ interface WorkQueueDeps {
   readonly failed: (key: string, error: unknown, failures: number, retryMs: number) => void;
 }
 
-export interface WorkQueueOptions {
+interface WorkQueueOptions {
   /** Back-off of a failed key. @default 0.5 s to 60 s */
   readonly backoff?: BackoffPolicy;
 }

@@ -42,7 +42,7 @@ export function number32(type: number, value: number): Uint8Array {
   return attribute(type, Uint8Array.of(value >> 24, value >> 16, value >> 8, value));
 }
 
-export interface Message {
+interface Message {
   readonly type: number;
   readonly flags: number;
   readonly sequence: number;

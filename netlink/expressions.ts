@@ -11,7 +11,7 @@ import { bytesInWords } from "./describe";
 import { elementsInWords, type IntervalSet, lookupData, portSet, subnetSet } from "./interval-set";
 
 /** An encoded expression and its description. */
-export interface Expression {
+interface Expression {
   readonly words: string;
   /** @param set the number of the expression's set in the batch */
   readonly encode: (set: number) => Uint8Array;

@@ -41,7 +41,7 @@ export interface ListedRule {
 }
 
 /** A chain of this plugin's table, without its rules. */
-export interface ListedChain {
+interface ListedChain {
   /** Undefined if it is not a base chain, which packets reach only by a jump. */
   readonly type: string | undefined;
   readonly hook: number;

@@ -117,7 +117,7 @@ export function readConfigure(payload: Uint8Array, texts: Texts): Configuration 
 }
 
 /** The running pods; `more` means that the next call continues the list. */
-export interface Synchronization {
+interface Synchronization {
   /** Decodes them. @throws ProtocolError */
   readonly sandboxes: () => readonly Sandbox[];
   readonly more: boolean;

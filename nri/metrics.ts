@@ -8,12 +8,10 @@ const PREFIX = "linkerd_cni_nri_";
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 2];
 
 /** Values read at each scrape. */
-export interface Readings {
+interface Readings {
   readonly connected: () => boolean;
   readonly synchronized: () => boolean;
 }
-
-export type Metrics = ReturnType<typeof createMetrics>;
 
 /** The metrics of the NRI plugin. */
 export function createMetrics({ connected, synchronized }: Readings) {

@@ -54,7 +54,7 @@ export function podMessage({
 }
 
 /** The behaviour of a runtime. */
-export interface Behaviour {
+interface Behaviour {
   /** Refuses the registration with this text. */
   readonly refuse?: string;
   /** Sends this as soon as a plugin connects, and nothing else. */

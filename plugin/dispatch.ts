@@ -17,7 +17,7 @@ import { openTarget } from "./namespace";
 import { status } from "./status";
 
 /** The output of a call, and its exit status. */
-export interface CallOutput {
+interface CallOutput {
   readonly stdout: string;
   readonly stderr: string;
   readonly status: 0 | 1;

@@ -4,7 +4,7 @@ import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from "../cni/s
 export { LOG_FORMATS, type LogFormat };
 
 /** The subject of a line, by name: `namespace`, `object`, … */
-export type LogFields = Readonly<Record<string, string | number | boolean>>;
+type LogFields = Readonly<Record<string, string | number | boolean>>;
 
 /** Writes one line per call. */
 export type Log = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;

@@ -10,7 +10,7 @@ export interface Histogram<L extends string = never> {
   observe(value: number, labels?: LabelValues<L>): void;
 }
 
-export interface Definition<L extends string = never> {
+interface Definition<L extends string = never> {
   readonly name: string;
   readonly help: string;
   /** Names of labels, in output order. */

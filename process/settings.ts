@@ -4,7 +4,7 @@ import type { ListenAddress } from "./http-server";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Names of flags with their defaults; the default of a boolean flag is a boolean. */
-export type FlagTable = Readonly<Record<string, string | boolean>>;
+type FlagTable = Readonly<Record<string, string | boolean>>;
 
 /** The sources of a process's settings. */
 interface Sources<F extends FlagTable> {

@@ -1,7 +1,7 @@
 import type { Component } from "./components";
 
 /** The subject of a bill of materials. */
-export interface Product extends Omit<Component, "licenseText" | "purl"> {
+interface Product extends Omit<Component, "licenseText" | "purl"> {
   readonly type: "application" | "container";
 }
 

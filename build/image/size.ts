@@ -7,7 +7,7 @@ import { type Manifest, readLayout } from "./layout";
 const decompress = promisify(gunzip);
 
 /** The size of the download and of the unpacked files; in 10^6 bytes, to one decimal. */
-export interface ImageSize {
+interface ImageSize {
   readonly compressedMB: number;
   readonly uncompressedMB: number;
 }

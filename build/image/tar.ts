@@ -14,7 +14,7 @@ const DEFAULT_MODE = 0o644;
 const DIRECTORY_MODE = 0o755;
 
 /** Every directory above the given entries, parents first. */
-export function directories(entries: readonly TarEntry[]): string[] {
+function directories(entries: readonly TarEntry[]): string[] {
   const found = new Set<string>();
   for (const { name } of entries) {
     const parts = name.split("/");

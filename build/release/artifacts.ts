@@ -31,7 +31,7 @@ const JAVASCRIPT = "text/javascript";
 const TITLE = "org.opencontainers.image.title";
 
 /** The image of one platform. */
-export interface PlatformImage {
+interface PlatformImage {
   /** As `linux/amd64`. */
   readonly platform: string;
   readonly digest: string;

@@ -18,7 +18,7 @@ import { provenance, type Source } from "./provenance";
 import { Registry } from "./registry";
 
 /** Options of a release. */
-export interface ReleaseOptions {
+interface ReleaseOptions {
   readonly version: string;
   readonly sources: Sources;
   /** Host and path, without a scheme. */
@@ -38,7 +38,7 @@ export interface ReleaseOptions {
 }
 
 /** `missing` is what a dry run would add. */
-export type Outcome = "unchanged" | "added" | "missing";
+type Outcome = "unchanged" | "added" | "missing";
 
 /** One line of the report. */
 export interface Row extends Partial<Record<Attestation, Outcome>> {

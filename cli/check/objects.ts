@@ -9,7 +9,6 @@ import type {
   Node,
   NodeCondition,
   Pod,
-  PodSpec,
 } from "kubernetes-types/core/v1";
 import type { ObjectMeta } from "kubernetes-types/meta/v1";
 import type { PolicyRule, RoleRef, Subject } from "kubernetes-types/rbac/v1";
@@ -20,7 +19,7 @@ export const NAME = CNI_NAME;
 /** What selects the chart's pods. */
 export const SELECTOR = { key: Label.app, value: NAME } as const;
 /** The container that installs. */
-export const INSTALLER = ContainerName.installer;
+const INSTALLER = ContainerName.installer;
 /** The values of this label on the chart's pods: the installer's, and those of the NRI plugin. */
 export const OWN_PODS: readonly string[] = [NAME, NRI_NAME];
 
@@ -58,7 +57,6 @@ export type Deployment = Checked<ApiDeployment>;
 export type NodeObject = Checked<Node>;
 export type WebhookConfiguration = Checked<MutatingWebhookConfiguration>;
 export type Event = Sent<Omit<ApiEvent, "metadata">>;
-export type PodTemplate = Sent<PodSpec>;
 export type ContainerStatus = Sent<ApiContainerStatus>;
 export type Rule = Sent<PolicyRule>;
 

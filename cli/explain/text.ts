@@ -23,7 +23,7 @@ const paints: Readonly<Record<PodDecision["kind"], (colours: Colors) => (text: s
 };
 
 /** Options of the text for people. */
-export interface Display {
+interface Display {
   /** Whether to append the rules. */
   readonly rules: boolean;
   readonly colours: Colors;

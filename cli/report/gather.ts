@@ -29,7 +29,7 @@ export interface NamedPod {
 }
 
 /** A part that could not be read, and why. */
-export interface Unread {
+interface Unread {
   readonly what: string;
   readonly problem: string;
 }
@@ -47,7 +47,7 @@ export interface Material {
   readonly unread: readonly Unread[];
 }
 
-export interface Extent {
+interface Extent {
   readonly namespace: string;
   /** Number of pods whose logs are read, unready ones first. */
   readonly logs: number;

@@ -7,7 +7,7 @@ const bytes = fc.uint8Array({ minLength: 96, maxLength: 400 }).map((array) => Bu
 const url = (text: string) => text.replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
 
 /** A secret, the text with it, and the parts that must not appear. */
-export interface Seeded {
+interface Seeded {
   readonly text: string;
   readonly secrets: readonly string[];
 }

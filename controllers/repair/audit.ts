@@ -16,7 +16,7 @@ import type { TcpAnswer } from "./probes";
  * A test, without privileges, whether connections to a pod are redirected: an unused port accepts a connection only if
  * it is redirected to the proxy.
  */
-export interface AuditPlan {
+interface AuditPlan {
   readonly host: string;
   /** A refusal is meaningful only if the proxy itself answers. */
   readonly proxyPort: number;

@@ -5,7 +5,7 @@ const PREFIX = "linkerd_cni_repair_controller_";
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Values read at each scrape. */
-export interface Readings {
+interface Readings {
   readonly broken: () => number;
   readonly notRedirected: () => number;
   readonly suspendedOwners: () => number;

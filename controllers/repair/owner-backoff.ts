@@ -1,5 +1,5 @@
 /** Limits of replacing the pods of one owner without success. All times are milliseconds. */
-export interface OwnerBackoffPolicy {
+interface OwnerBackoffPolicy {
   /** Rounds of deletions before the owner is suspended for the first time. */
   readonly rounds: number;
   /** The first suspension. Each later one lasts twice as long as the previous one. */

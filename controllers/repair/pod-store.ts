@@ -54,7 +54,7 @@ export interface TrackedPod {
 const MAX_PODS = 5_000;
 
 /** Callbacks of the store. */
-export interface PodStoreOptions {
+interface PodStoreOptions {
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
   /** A pod has changed or was deleted. */

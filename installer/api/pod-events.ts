@@ -10,7 +10,7 @@ import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 
 /** The Event on a pod, from a line of the log of calls. */
-export interface PodEvent {
+interface PodEvent {
   readonly namespace: string;
   readonly name: string;
   readonly type: EventSpec["type"];

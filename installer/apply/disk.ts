@@ -143,7 +143,7 @@ export async function isReread(path: string, folder: string, disk: Disk): Promis
 }
 
 /** What was done of some changes. */
-export interface Applied {
+interface Applied {
   /** How many were applied, in their order. */
   readonly count: number;
   /** Why the next one was not; its code is {@link OutOfDate.code} if the file has changed since it was planned. */

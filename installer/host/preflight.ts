@@ -15,7 +15,7 @@ export interface HostFacts {
 }
 
 /** One line for the log. */
-export interface Advice {
+interface Advice {
   readonly level: "info" | "warn" | "error";
   readonly message: string;
 }

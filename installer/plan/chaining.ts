@@ -8,7 +8,7 @@ import { basename, dirname, join } from "../../system/path";
 import type { FoundFile, NodeState } from "../state/node-state";
 
 /** The place of our stanza: in a drop-in, in the owner's list, or in Multus' auxiliary chain. */
-export type Way = Exclude<Chaining, "auto">;
+type Way = Exclude<Chaining, "auto">;
 
 /** The chosen way. */
 export interface Choice {
@@ -20,7 +20,7 @@ export interface Choice {
 }
 
 /** The inputs of the choice. */
-export interface Situation {
+interface Situation {
   readonly chaining: Exclude<Chaining, "auxiliary">;
   /** As in the Node's status: `containerd://2.2.9`; undefined if unknown. */
   readonly runtime?: string | undefined;

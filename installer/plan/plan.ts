@@ -38,7 +38,7 @@ export interface Wanted {
 }
 
 /** A file that runtimes read but that is not a valid configuration. */
-export interface Finding {
+interface Finding {
   readonly file: string;
   readonly reason: string;
   /** What would make it visible: on the node it may be valid. */
@@ -75,7 +75,7 @@ export interface Plan {
  * A configuration as its owner wrote it, without our stanza. The functions that find it, down to {@link pristine}, serve
  * edited lists. With a drop-in it is the file itself, unless an earlier edit is still to be undone.
  */
-export interface Pristine {
+interface Pristine {
   readonly name: string;
   readonly config: Config;
   readonly bytes: Uint8Array;

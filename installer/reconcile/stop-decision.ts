@@ -40,7 +40,7 @@ const confirmable = (remove: boolean, why: string): Finding => ({ is: "confirmab
 /** `helm rollback` to linkerd's chart also removes our permissions before our pod stops. */
 const doubtful = (why: string): Finding => ({ is: "doubtful", remove: false, why });
 
-export interface Clock {
+interface Clock {
   readonly sleep: (ms: number) => Promise<unknown>;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
@@ -108,7 +108,7 @@ async function get<T>(send: Transport, path: string): Promise<Got<T>> {
 }
 
 /** The inputs of a stopping installer's decision. */
-export interface Question {
+interface Question {
   readonly daemonSet: { readonly namespace: string; readonly name: string };
   /** Our node and pod; absent if it is unknown whether the DaemonSet wants a pod there. */
   readonly node?: string | undefined;

@@ -12,7 +12,7 @@ interface Directory {
 }
 
 /** The directories of an installation. */
-export type Directories = Readonly<Record<"destCNINetDir" | "destCNIBinDir", Directory>>;
+type Directories = Readonly<Record<"destCNINetDir" | "destCNIBinDir", Directory>>;
 
 function idOf(directory: string): string {
   const { dev, ino } = statSync(directory);

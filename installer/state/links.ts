@@ -12,7 +12,7 @@ export interface View {
 }
 
 /** The target of a path. */
-export interface Located {
+interface Located {
   /** As a path here; not a link, except in a loop of links. */
   readonly path: string;
   /** It leads out of the mounts: whether the file exists on the node is unknown. */

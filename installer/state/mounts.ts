@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 
 /** One line of /proc/self/mountinfo. */
-export interface Mount {
+interface Mount {
   /** The mount point. */
   readonly point: string;
   /** The mounted directory as a path in its file system; it changes when the directory is moved or removed. */

@@ -20,7 +20,7 @@ export interface Instruments {
 }
 
 /** Values read at each scrape. */
-export interface Readings {
+interface Readings {
   readonly chained: () => boolean;
   readonly ready: () => boolean;
   readonly reached: () => boolean;

@@ -42,7 +42,7 @@ function runProgram(host: Host, program: string, args: readonly string[], input:
   return { status, stdout, stderr: `${stderr}${problem}`, isCut: false };
 }
 
-export type HostMode = "nft" | "legacy" | "plain";
+type HostMode = "nft" | "legacy" | "plain";
 
 const PROGRAM: Readonly<Record<Family, string>> = { ip: "iptables", ip6: "ip6tables" };
 const SUFFIX: Readonly<Record<HostMode, string>> = { nft: "-nft", legacy: "-legacy", plain: "" };

@@ -274,7 +274,7 @@ export interface HttpResponse {
   readonly retryAfter?: string | undefined;
 }
 
-export interface ResponseHead {
+interface ResponseHead {
   readonly status: number;
   readonly headers: Headers;
   /** Whether the server accepts another request on this connection. */

@@ -27,7 +27,7 @@ export class HttpError extends Error {
 }
 
 /** Options for reading a body. */
-export interface Reading {
+interface Reading {
   /** Its name in error messages. @default "body" */
   readonly what?: string;
   /** Maximum bytes. */

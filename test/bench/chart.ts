@@ -1,5 +1,5 @@
 /** One measured scenario: milliseconds of our plugin and, if measured, of the peer. */
-export interface Bar {
+interface Bar {
   readonly label: string;
   readonly ours: number;
   readonly peer?: number;

@@ -39,7 +39,7 @@ export interface LargeCall {
 }
 
 /** How one call ended. */
-export interface Outcome {
+interface Outcome {
   readonly tookMs: number;
   /** `redirected`, `as it was set` of a CHECK, or the code of the CNI error. */
   readonly outcome: string;

@@ -12,7 +12,7 @@ export interface Start {
   readonly input: string;
 }
 
-export interface Timed extends Ran {
+interface Timed extends Ran {
   /** Milliseconds from the start of the process to its end. */
   readonly tookMs: number;
 }

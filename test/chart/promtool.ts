@@ -8,7 +8,7 @@ import { findProgram } from "./helm";
 /** The real promtool, if installed. */
 export const promtool = findProgram("promtool", process.env["PROMTOOL"]);
 
-export interface Rule {
+interface Rule {
   readonly alert?: string;
   readonly record?: string;
   readonly expr: string;
@@ -51,7 +51,7 @@ export function checkMetrics(exposed: string): readonly string[] {
 }
 
 /** The input of an alert, one sample per minute, and its expected result at a minute. */
-export interface Situation {
+interface Situation {
   readonly alert: string;
   /** In promtool's notation: `0+1x20`, `_x5 3x10`. */
   readonly series: Readonly<Record<string, string>>;

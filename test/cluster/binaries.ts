@@ -10,7 +10,7 @@ import { paths } from "./paths";
 
 const execute = promisify(execFile);
 
-export const KUBERNETES_VERSION = "v1.34.4";
+const KUBERNETES_VERSION = "v1.34.4";
 
 /** An executable, or a directory of several, that is built from a Go module of this project. */
 interface GoProgram {

@@ -17,7 +17,7 @@ import { paths } from "./paths";
 import { missing } from "./requirements";
 
 /** Every daemon of the cluster, in the order in which they start. */
-export const daemons: readonly Daemon[] = [...controlPlane, containerd, kubelet];
+const daemons: readonly Daemon[] = [...controlPlane, containerd, kubelet];
 
 const NEVER = new AbortController().signal;
 

@@ -20,7 +20,7 @@ const command = (program: string, flags: Flags) => [
 const ETCD = "http://127.0.0.1:2379";
 const kubectl = (...args: string[]) => ["kubectl", ...args, "--request-timeout=2s"];
 
-export const etcd: Daemon = {
+const etcd: Daemon = {
   name: "etcd",
   command: command("etcd", {
     "data-dir": "/var/lib/etcd",

@@ -4,7 +4,7 @@ import { Fields, type Texts } from "../../nri/protobuf";
 import { CGROUP } from "./cgroups";
 
 /** A pod's sandbox, as a kubelet asks for it. */
-export interface SandboxConfig {
+interface SandboxConfig {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -13,7 +13,7 @@ export interface SandboxConfig {
 }
 
 /** A runtime's state of a sandbox. */
-export interface SandboxStatus {
+interface SandboxStatus {
   readonly isReady: boolean;
   /** The pod's address; empty if the runtime has none, or let go of it. */
   readonly address: string;

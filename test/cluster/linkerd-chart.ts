@@ -9,7 +9,7 @@ import { paths } from "./paths";
 const IMAGE = "linkerd-cni.test/linkerd:1";
 
 /** Executables of linkerd's: its installer and its plugin. */
-export interface LinkerdPrograms {
+interface LinkerdPrograms {
   readonly installer: string;
   readonly plugin: string;
 }

@@ -9,7 +9,7 @@ import { paths } from "./paths";
 const execute = promisify(execFile);
 
 /** How a command in the machine is run. */
-export interface RunOptions {
+interface RunOptions {
   readonly input?: string;
   readonly directory?: string;
 }

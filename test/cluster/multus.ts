@@ -182,7 +182,7 @@ const daemonObjects = [
 export type MultusKind = "thin" | "thick";
 
 /** A call of Multus for a pod. */
-export interface Attachment {
+interface Attachment {
   readonly verb: string;
   /** The network, as Multus names it. */
   readonly network: string;

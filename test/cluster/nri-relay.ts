@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { dirname } from "node:path";
 
 /** Bytes of one read, and their sender. */
-export interface RelayedBytes {
+interface RelayedBytes {
   readonly from: "runtime" | "plugin";
   readonly bytes: Buffer;
 }

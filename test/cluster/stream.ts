@@ -1,14 +1,14 @@
 import { type Kubectl, type Pod, pod } from "./pods";
 
 /** How a stream's pods are made. */
-export interface StreamOptions {
+interface StreamOptions {
   /** With an init container that fails if the pod is not redirected. @default false */
   readonly validator?: boolean;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** The result of a stream of pod starts. */
-export interface StreamResult {
+interface StreamResult {
   readonly started: number;
   /** Answers of the pods to a connection from outside that are not the proxy's. */
   readonly notRedirected: readonly object[];

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 
 /** The image's configuration of its containers. */
-export interface Config {
+interface Config {
   readonly User: string;
   readonly WorkingDir: string;
   readonly Entrypoint: readonly string[];

@@ -24,7 +24,7 @@ const FIRST_PORT = 10_000;
 const longDeadline = { deadlineMs: 120_000 };
 
 /** Settings from the chart's ConfigMap and DaemonSet, the same for all nodes. */
-export interface Rollout {
+interface Rollout {
   readonly api: RealApi;
   readonly stanza: string;
   /** Directory that holds the plugin, as the image does. */

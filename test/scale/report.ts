@@ -4,7 +4,7 @@ import type { Phase } from "./phases";
 
 const cells = (words: readonly (string | number)[]) => `| ${words.join(" | ")} |\n`;
 const perSecond = (count: number, { begun, ended }: Phase) => (count * 1000) / (ended - begun);
-export const during = (requests: readonly Request[], { begun, ended }: Phase) =>
+const during = (requests: readonly Request[], { begun, ended }: Phase) =>
   requests.filter(({ at }) => begun <= at && at < ended);
 
 /** The table of docs/contribute/benchmarks.md. */

@@ -6,7 +6,7 @@ import { type End, type Request, requests, respond } from "./network";
 export type Mood = "up" | "slow" | "silent" | "down" | 401 | 403 | 429 | 500;
 
 export const NAMESPACE = "linkerd-cni";
-export const DAEMON_SET = "linkerd-cni";
+const DAEMON_SET = "linkerd-cni";
 
 const ANSWER_MS = 2;
 const SLOW_MS = 1_500;

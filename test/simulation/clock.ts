@@ -37,7 +37,7 @@ export interface Party {
 }
 
 /** A set timer. */
-export interface Timer {
+interface Timer {
   readonly at: number;
   readonly run: () => void;
   readonly of: Party | undefined;

@@ -4,7 +4,7 @@
  */
 import type { Patch } from "./load";
 
-export interface Fault extends Patch {
+interface Fault extends Patch {
   readonly kind: "files" | "order" | "API server" | "stop" | "runtime";
 }
 

@@ -14,7 +14,7 @@ export class FileError extends Error {
 
 /** What inotify reports of an entry of a directory. */
 export type Event = "create" | "write" | "attributes" | "moved from" | "moved to" | "remove";
-export type Watch = (event: Event, name: string) => void;
+type Watch = (event: Event, name: string) => void;
 
 type Entries = Map<string, Inode>;
 

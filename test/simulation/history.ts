@@ -11,7 +11,7 @@ export interface History {
 }
 
 /** How a history ended. */
-export interface Outcome {
+interface Outcome {
   readonly broken: { readonly promise: string; readonly why: string } | undefined;
   readonly node: Node;
 }

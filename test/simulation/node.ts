@@ -28,7 +28,7 @@ export const WHO = ["A", "B", "C"] as const;
 export type Who = (typeof WHO)[number];
 
 /** The pod of an installer; it outlives its containers. */
-export interface Pod {
+interface Pod {
   readonly name: string;
   readonly image: Image;
   process: Process;
@@ -37,7 +37,7 @@ export interface Pod {
 }
 
 /** An action in the middle of an operation of an installer. */
-export interface Place {
+interface Place {
   readonly who: Who;
   /** Before this operation, such as `rename 10-k.conflist`. */
   readonly before: Operation;

@@ -4,7 +4,7 @@ import { type Files, sync } from "./files";
 import { NET_DIR } from "./runtime";
 
 /** How an agent writes its file. */
-export interface Agent {
+interface Agent {
   readonly file: string;
   readonly way: "in place" | "by rename";
   /** Writes its file again at each start of the node. */

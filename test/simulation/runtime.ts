@@ -2,7 +2,7 @@
 import type { Clock, Random } from "./clock";
 import { type Event, type Files, type Inode, jsonOf } from "./files";
 
-export interface Reader {
+interface Reader {
   /** As the Node's status names it. */
   readonly version: string;
   /** Changes of the configuration directory after which it reads again. */
@@ -35,7 +35,7 @@ export const READERS = {
 export type ReaderName = keyof typeof READERS;
 
 /** The plugins of a chain; undefined if no configuration is loaded. */
-export type Chain = readonly string[] | undefined;
+type Chain = readonly string[] | undefined;
 
 export const NET_DIR = "/etc/cni/net.d";
 export const BIN_DIR = "/opt/cni/bin";

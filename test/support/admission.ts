@@ -26,7 +26,7 @@ export interface Created {
 }
 
 /** Distributes connections among the replicas in turn, as a Service does. */
-export class ServiceStub {
+class ServiceStub {
   private readonly server: Server;
   private next = 0;
   ports: readonly number[] = [];

@@ -65,7 +65,7 @@ export function withDirectories<T>(all: readonly Directory[], use: (paths: reado
   }
 }
 
-export function pathsOf(netDir: string, binDir: string): Paths {
+function pathsOf(netDir: string, binDir: string): Paths {
   return {
     mountPrefix: "",
     mounted: [netDir, binDir],

@@ -25,7 +25,7 @@ export interface Attachment {
 }
 
 /** One plugin's answer. */
-export interface Answer {
+interface Answer {
   readonly type: string;
   readonly code: number;
   readonly stdout: string;

@@ -36,7 +36,7 @@ export function fastClock(speed: number): Clock {
 }
 
 /** Answers as the installer's readiness check. */
-export class InstallerStub {
+class InstallerStub {
   ready = true;
   asked = 0;
   private readonly server: Server;
@@ -76,7 +76,7 @@ interface Api {
 }
 
 /** What the controller's container is given for an API server; the directory is a service account's. */
-export function environmentFor(api: Api, directory: string): Record<string, string> {
+function environmentFor(api: Api, directory: string): Record<string, string> {
   writeFileSync(join(directory, "token"), `${api.server.token}\n`);
   writeFileSync(join(directory, "ca.crt"), api.server.ca ?? "");
   return {

@@ -32,14 +32,14 @@ export interface StepResult {
   readonly filled: readonly (readonly number[])[];
 }
 
-export interface HostEnd {
+interface HostEnd {
   readonly status: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface HostOptions {
+interface HostOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A shell's commands before the executable runs, such as `ulimit -s 64`. @default none */
   readonly before?: string;

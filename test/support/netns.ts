@@ -28,7 +28,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-export interface RunOptions {
+interface RunOptions {
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;

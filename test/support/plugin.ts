@@ -8,12 +8,12 @@ import { environment, kubeconfig } from "../../plugin/protocol-cases.testing";
 import type { ApiStub } from "./api-server";
 import { Node, type Ran } from "./netns";
 
-export interface Called extends Ran {
+interface Called extends Ran {
   /** Standard output, decoded; undefined if it is empty. */
   readonly document: unknown;
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly cwd?: string;
   /** The network namespace that the plugin runs in. @default the machine's */
   readonly from?: string;

@@ -19,7 +19,7 @@ export interface PodLike {
   readonly status?: { readonly phase?: string } & Readonly<Record<string, unknown>>;
 }
 
-export interface PublishedEvent {
+interface PublishedEvent {
   readonly reason: string;
   readonly action: string;
   readonly type: string;
@@ -41,7 +41,7 @@ interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string };
 }
 
-export interface Deletion {
+interface Deletion {
   readonly name: string;
   readonly uid: string;
   readonly body: DeleteOptions;

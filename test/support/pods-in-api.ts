@@ -35,7 +35,7 @@ const INJECTOR = {
   ],
 };
 
-export interface Event {
+interface Event {
   readonly reason: string;
   readonly action: string;
   readonly eventTime: string;

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 
 /** Rows of `/proc/PID/status`: the peak, what is resident now, and of that the process's own and what it shares with files. */
-export type MemoryRow = "VmHWM" | "VmRSS" | "RssAnon" | "RssFile";
+type MemoryRow = "VmHWM" | "VmRSS" | "RssAnon" | "RssFile";
 
 /** Kilobytes, from the text of `/proc/PID/status`. NaN if it has no such row, as after the process's end. */
 export const kilobytesIn = (status: string, row: MemoryRow): number =>

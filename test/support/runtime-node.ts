@@ -90,7 +90,7 @@ state = "${RUN}/state"
 });
 
 /** Every runtime that tests run on, by its name in docs/hosts.md. */
-export const RUNTIMES = {
+const RUNTIMES = {
   "containerd 1.6": {
     lacks: () => undefined,
     cniVersion: "1.0.0",
@@ -218,7 +218,7 @@ const HEALTH_PORT = 9990;
 const NRI_HEALTH_PORT = 9989;
 /** Time limit, in seconds, for steps that take one or two on an idle machine. */
 const TIMEOUT_S = 60;
-export const NODE_NAME = "node-1";
+const NODE_NAME = "node-1";
 
 /** A pod's sandbox that runs. */
 export interface Sandbox {

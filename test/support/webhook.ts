@@ -35,7 +35,7 @@ export const RUNTIMES = {
 /** A certificate for 127.0.0.1, known by its common name. */
 export const certificateFor = (name: string): TlsPair => authority(name, { names: ["127.0.0.1"] });
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: string;

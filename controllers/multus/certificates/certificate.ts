@@ -14,7 +14,7 @@ export interface TlsPair {
 }
 
 /** What a certificate is valid for. */
-export interface Certificate {
+interface Certificate {
   /** In milliseconds since 1970. */
   readonly validFrom: number;
   /** In milliseconds since 1970. */

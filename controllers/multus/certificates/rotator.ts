@@ -14,7 +14,7 @@ import { isFor, readCertificate, readPair, splitCertificates, type TlsPair } fro
 import { issueCertificate } from "./issue";
 import type { ServedCertificate } from "./served";
 
-export interface RotatorOptions {
+interface RotatorOptions {
   /** Namespace of the Secret and of the webhook's Service. */
   readonly namespace: string;
   readonly secret: string;

@@ -14,7 +14,7 @@ import { sha256 } from "../../../system/crypto";
 const CNI_VERSION = "1.0.0";
 
 /** `spec.config` of the definitions, or the problem. */
-export type Config =
+type Config =
   | { readonly kind: "valid"; readonly text: string }
   | { readonly kind: "invalid"; readonly problem: string };
 

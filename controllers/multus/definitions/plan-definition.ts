@@ -20,7 +20,7 @@ function wantsDefinition({ name, annotations }: Namespace, linkerdNamespace: str
 }
 
 /** The known state of one namespace. */
-export interface Situation {
+interface Situation {
   /** Undefined if the namespace does not exist. */
   readonly namespace: Namespace | undefined;
   /** Its definition with our name. */

@@ -96,7 +96,7 @@ interface Subject {
   readonly isControlPlane: boolean;
 }
 
-export interface ReviewDeps {
+interface ReviewDeps {
   /** @throws if the namespace cannot be read */
   readonly namespace: (name: string) => Promise<PodNamespace>;
   readonly options: AnnotateOptions;

@@ -22,7 +22,7 @@ export interface ServerLimits {
 
 const LIMITS: ServerLimits = { handshakeMs: 10_000, bodyMs: 10_000, idleMs: 120_000, closeMs: 15_000 };
 
-export interface WebhookServerOptions {
+interface WebhookServerOptions {
   readonly port: number;
   /** @default every address */
   readonly host?: string;
