@@ -1,8 +1,9 @@
 import { chownSync, linkSync, mkdirSync, renameSync, rmdirSync, symlinkSync, unlinkSync } from "node:fs";
 import { reasonOf } from "../../cni/errors";
 import { apart } from "../../system/child";
+import { randomUUID } from "../../system/crypto";
 import { exchangeSync } from "../../system/exchange";
-import { copyFileSync, createFileSync, settleSync } from "../../system/fs";
+import { copyFileSync, createFileSync, isSameSync, settleSync } from "../../system/fs";
 import { isOpened } from "../../system/opened";
 import { dirname } from "../../system/path";
 import type { Change } from "../plan/change";
@@ -208,6 +209,24 @@ function giveBack({ from, path }: Extract<Change, { readonly do: "rename" }>, di
   throw new OutOfDate({ path: from });
 }
 
+/**
+ * Puts the copy of the image's plugin into place. The copy is first renamed to a name that no other installer uses, since
+ * one of another version may have replaced it.
+ */
+function install({ image, path }: Extract<Change, { readonly do: "install" }>, copy: string, disk: Disk): void {
+  const own = `${path}.${randomUUID()}${TEMPORARY}`;
+  try {
+    disk.rename(copy, own);
+    // The installer that copied it may have been killed before that.
+    disk.settle(own);
+    if (!isSameSync(image, own)) throw new OutOfDate({ path: copy });
+    disk.rename(own, path);
+  } catch (error) {
+    disk.remove(own);
+    throw code(error) === "ENOENT" ? new OutOfDate({ path: copy }) : error;
+  }
+}
+
 function make(change: Change, disk: Disk, holds: (seen: Seen) => boolean): void {
   const below = change.do === "write" ? change.temporary : undefined;
   const temporary = below ?? `${change.path}${TEMPORARY}`;
@@ -237,9 +256,7 @@ function make(change: Change, disk: Disk, holds: (seen: Seen) => boolean): void 
       );
       break;
     case "install":
-      // The installer that copied it may have been killed before that.
-      disk.settle(temporary);
-      disk.rename(temporary, change.path);
+      install(change, temporary, disk);
       break;
     case "keep":
       replace(() => keep(temporary, change, disk));

@@ -22,7 +22,7 @@ type Planned =
       readonly temporary?: string;
     } & Content)
   /** Gives the copy of the image's plugin, which has run beside it, its name. */
-  | { readonly do: "install"; readonly path: string }
+  | { readonly do: "install"; readonly image: string; readonly path: string }
   | ({ readonly do: "keep"; readonly from: string; readonly path: string } & Content)
   | { readonly do: "link"; readonly path: string; readonly target: string }
   | { readonly do: "rename"; readonly from: string; readonly path: string }

@@ -389,24 +389,28 @@ function foldersOfOurs({ state }: Context): readonly string[] {
   );
 }
 
-/** Removes our drop-ins, except those in some folders. */
+/** Removes our drop-ins, except those in some folders, and the folders that are then empty. */
 function withoutDropins(context: Context, but: readonly string[] = []): readonly Change[] {
   const { paths, state } = context;
   const folders = foldersOfOurs(context).filter((folder) => !but.includes(folder));
   if (folders.length === 0) return [];
-  const removals = folders.map((folder): Change => {
-    const path = join(paths.netDir, folder, DROPIN_FILE);
+  const removals = folders.flatMap((folder): readonly Change[] => {
+    const directory = join(paths.netDir, folder);
+    const path = join(directory, DROPIN_FILE);
     const bytes = state.dropins.get(folder)?.find(({ name }) => name === DROPIN_FILE)?.bytes;
-    return { do: "remove", path, seen: { path, bytes } };
+    return [
+      { do: "remove", path, seen: { path, bytes } },
+      { do: "rmdir", path: directory },
+    ];
   });
   return [...removals, { do: "reread", path: paths.reread }];
 }
 
-/** Removes the folders that we made, except some; folders with files of others stay. */
+/** Removes the folders that a crash has left, except some; folders with files of others stay. */
 function withoutFolders({ paths, state }: Context, but: readonly string[] = []): readonly Change[] {
-  return Object.entries(state.journal?.folders ?? {})
-    .filter(([folder, isMade]) => isMade && !but.includes(folder) && state.dropins.has(folder))
-    .map(([folder]) => ({ do: "rmdir", path: join(paths.netDir, folder) }));
+  return (state.journal?.folders ?? [])
+    .filter((folder) => !but.includes(folder) && state.dropins.has(folder))
+    .map((folder) => ({ do: "rmdir", path: join(paths.netDir, folder) }));
 }
 
 /** Removes a file that runtimes read. */
@@ -508,10 +512,10 @@ const remove = (path: string): Change => ({ do: "remove", path });
 const without = (remains: readonly Remain[]): readonly Change[] =>
   remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
 
-function pluginInPlace({ state }: Context): readonly Change[] {
+function pluginInPlace({ paths: { image }, state }: Context): readonly Change[] {
   // The end of the last attachment must not remove the new plugin.
   const stays = without(state.attached);
-  return [...stays, ...state.outdated.map((path): Change => ({ do: "install", path }))];
+  return [...stays, ...state.outdated.map((path): Change => ({ do: "install", image, path }))];
 }
 
 function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Change[] {
@@ -541,9 +545,9 @@ function hasChained(name: string, { journal, originals }: NodeState): boolean {
 
 /** Folders whose drop-in stays. */
 function keptFolders(context: Context, { file, folder }: Chain, isListed: boolean): readonly string[] {
-  const { folders = {} } = context.state.journal ?? {};
+  const { folders = [] } = context.state.journal ?? {};
   // An installer that does not chain leaves the stanzas of others alone.
-  if (!isListed) return foldersOfOurs(context).filter((each) => folders[each] === undefined);
+  if (!isListed) return foldersOfOurs(context).filter((each) => !folders.includes(each));
   // Until there is a configuration to chain, the files of the last one stay: its owner may be about to write it again.
   if (file === undefined) return foldersOfOurs(context);
   return folder === undefined ? [] : [folder];
@@ -688,12 +692,12 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
     ...takenBy(wanted.owner, state.journal),
     ...(isListed ? {} : { unchained: true }),
     made,
-    ...(Object.keys(folders).length === 0 ? {} : { folders }),
+    ...(folders.length === 0 ? {} : { folders }),
     ...(auxiliary.length === 0 ? {} : { auxiliary }),
   });
   const kept = keptFolders(context, chaining, isListed);
-  const added = chaining.folder === undefined ? {} : { [chaining.folder]: !state.names.includes(chaining.folder) };
-  const folders = { ...added, ...state.journal?.folders };
+  const added = chaining.folder === undefined ? [] : [chaining.folder];
+  const folders = [...new Set([...(state.journal?.folders ?? []), ...added])];
   const { links } = state.journal ?? {};
   const before = {
     ...journal({ ...madeLists(state), ...chaining.made }, folders),
@@ -725,7 +729,7 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
           {
             ...journal(
               { ...adopted(state), ...chaining.made },
-              Object.fromEntries(Object.entries(folders).filter(([folder]) => kept.includes(folder))),
+              folders.filter((folder) => kept.includes(folder)),
             ),
             ...(chaining.keeps === undefined ? {} : linked(state, active)),
           },
@@ -779,7 +783,7 @@ export function planRemoval(state: NodeState, paths: Paths, keepPlugin: boolean)
   return [
     ...restored,
     // A crash may have come between the removal of a drop-in and the runtime's reading.
-    ...(Object.keys(state.journal?.folders ?? {}).length === 0 ? [] : [{ do: "reread", path: paths.reread } as const]),
+    ...((state.journal?.folders ?? []).length === 0 ? [] : [{ do: "reread", path: paths.reread } as const]),
     remove(paths.kubeconfig),
     ...(keepPlugin ? [] : paths.plugins.map(remove)),
     ...staleOriginals(context, [], restored),

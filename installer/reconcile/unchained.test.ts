@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LIST, Node, SINGLE } from "./node.testing";
 
@@ -48,7 +48,7 @@ test("for Multus our drop-in is removed, and one of others stays", async () => {
   node.runtime = "containerd://2.2.9";
   await node.installer("second").reconcile();
   await node.installer("third", false).reconcile();
-  expect([node.read("10-k.conflist"), readdirSync(folder)]).toEqual([LIST, []]);
+  expect([node.read("10-k.conflist"), existsSync(folder)]).toEqual([LIST, false]);
   rmSync(node.root, { recursive: true });
 });
 

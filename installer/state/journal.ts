@@ -25,8 +25,8 @@ export interface Journal {
   readonly made: Readonly<Record<string, string>>;
   /** Lists made from a link's target: the list's file name, and the {@link digest} of the target's content. */
   readonly links?: Readonly<Record<string, string>>;
-  /** Folders with our drop-in, and whether we made them. */
-  readonly folders?: Readonly<Record<string, boolean>>;
+  /** Folders with our drop-in. */
+  readonly folders?: readonly string[];
   /**
    * Paths on the node of our files in Multus' auxiliary chains, also of those that are removed: Multus ends a pod with
    * the chain that started it.
@@ -42,9 +42,6 @@ const list = (value: unknown): readonly string[] =>
 
 const texts = (map: object = {}): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(map).filter(([, value]) => typeof value === "string"));
-
-const flags = (map: object): Readonly<Record<string, boolean>> =>
-  Object.fromEntries(Object.entries(map).filter(([, value]) => typeof value === "boolean"));
 
 /** A node does not run more pods of one DaemonSet at the same time. */
 const MOST_FORMER = 8;
@@ -92,7 +89,7 @@ export function decodeJournal(bytes: Uint8Array): Journal | undefined {
       ...(unchained === true ? { unchained } : {}),
       made: texts(made),
       ...(links === undefined ? {} : { links: texts(links) }),
-      ...(folders === undefined ? {} : { folders: flags(folders) }),
+      ...(folders === undefined ? {} : { folders: list(folders) }),
       ...(Array.isArray(auxiliary) ? { auxiliary: list(auxiliary) } : {}),
     };
   } catch {

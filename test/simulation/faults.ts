@@ -50,8 +50,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "the plugin is replaced by two operations": {
     kind: "files",
     file: DISK,
-    from: "      disk.settle(temporary);\n      disk.rename(temporary, change.path);",
-    to: "      disk.settle(temporary);\n      disk.remove(change.path);\n      disk.rename(temporary, change.path);",
+    from: "    disk.rename(own, path);",
+    to: "    disk.remove(path);\n    disk.rename(own, path);",
   },
   "the chain comes before the plugin": {
     kind: "order",

@@ -97,7 +97,6 @@ export class Node implements Machine {
   private ownerWrites: number[] = [];
   private readonly armed = new Set<{ readonly step: Step; readonly at: Place; readonly from: number }>();
   private readonly last = new Map<Process, Operation>();
-  /** By then installers know that the runtime is another one. */
   private runtimeKnownFrom = 0;
   private wasStarted = new Set<Who>();
 
@@ -173,6 +172,11 @@ export class Node implements Machine {
 
   say(text: string): void {
     this.log.push(`${(this.clock.now / 1000).toFixed(3)} ${text}`);
+  }
+
+  /** Whether installers have had the time to see that the runtime is another one. */
+  get isRuntimeKnown(): boolean {
+    return this.clock.now > this.runtimeKnownFrom;
   }
 
   /** Installers that run, and can do their work. */
@@ -365,7 +369,7 @@ export class Node implements Machine {
     const { owner, runtime, clock } = this;
     return (
       runtime.isCurrent &&
-      clock.now > this.runtimeKnownFrom &&
+      this.isRuntimeKnown &&
       !owner.isWriting &&
       !owner.isFighting &&
       clock.now - owner.writtenAt > within.ownerWrite

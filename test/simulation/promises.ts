@@ -96,7 +96,7 @@ export const promised = {
       const isChained = node.runtime.inForce()?.some(isOurs) === true;
       const { files, owner } = node;
       const isCurrent = configsIn(files).some((name) => owner.isIn(files.text(`${NET_DIR}/${name}`)));
-      if (isChained && isCurrent) node.chained = owner.writtenAt;
+      if (isChained && isCurrent && node.isRuntimeKnown) node.chained = owner.writtenAt;
       const mayEnd = owner.isWriting || node.isUninstalled || node.mayBeRemoved;
       return isChained || mayEnd || node.chained !== owner.writtenAt ? undefined : shown(node.files, owner.agent.file);
     },
