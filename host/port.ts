@@ -135,6 +135,8 @@ interface TlsHost {
   tlsClient(socket: number, server: Omit<TlsServer, "addresses" | "port" | "judge">): TlsConnection | TlsFailure;
   /** A certificate (PEM: the server's first, then intermediates) with its key; or why it cannot be used. */
   tlsServer(certificate: string, key: string): TlsIdentity | string;
+  /** What its certificate is valid for; `name` is a DNS name. */
+  tlsValidity(identity: TlsIdentity, name: string): TlsValidity;
   /** A TLS server on an accepted non-blocking connection, which it takes over. It refers to the identity. */
   tlsAccept(socket: number, identity: TlsIdentity): TlsConnection;
   /**
@@ -167,6 +169,12 @@ export interface TlsConnection {
 /** The certificate of a TLS server, which its connections share. */
 export interface TlsIdentity {
   readonly [handle]: "identity";
+}
+/** When a certificate is valid, in milliseconds since 1970, and whether it is for a name. */
+export interface TlsValidity {
+  readonly validFrom: number;
+  readonly validTo: number;
+  readonly isForName: boolean;
 }
 /** The event that the socket must wait for before the next call. */
 export type TlsWants = "read" | "write";

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host.h"
@@ -484,6 +485,27 @@ static JSValue tls_server(JSContext *ctx, JSValueConst self, int argc, JSValueCo
   return made;
 }
 
+/* Milliseconds since 1970 of a time in UTC. */
+static double milliseconds_of(const mbedtls_x509_time *time) {
+  struct tm parts = {.tm_year = time->year - 1900, .tm_mon = time->mon - 1, .tm_mday = time->day,
+                     .tm_hour = time->hour, .tm_min = time->min, .tm_sec = time->sec};
+  return (double)timegm(&parts) * 1000;
+}
+
+/* tlsValidity(server, name): when the certificate's validity begins and ends, and whether it is for the name */
+static JSValue tls_validity(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
+  (void)self, (void)argc;
+  size_t size;
+  struct Settings *settings = JS_GetOpaque2(ctx, argv[0], servers);
+  const char *name = settings == NULL ? NULL : utf8_of(ctx, argv[1], &size);
+  if (name == NULL) return JS_EXCEPTION;
+  bool is_for = trust_name(&settings->trust, name) && trust_is_named(&settings->trust, &settings->own);
+  JS_FreeCString(ctx, name);
+  const JSValue values[] = {JS_NewFloat64(ctx, milliseconds_of(&settings->own.valid_from)),
+                            JS_NewFloat64(ctx, milliseconds_of(&settings->own.valid_to)), JS_NewBool(ctx, is_for)};
+  return object_of(ctx, 3, (const char *[]){"validFrom", "validTo", "isForName"}, values);
+}
+
 /* tlsAccept(socket, server): a connection, which takes over the socket */
 static JSValue tls_accept(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
@@ -560,6 +582,7 @@ const JSCFunctionListEntry tls_functions[] = {
     JS_CFUNC_DEF("tlsClose", 0, tls_close),
     JS_CFUNC_DEF("tlsClient", 2, tls_client),
     JS_CFUNC_DEF("tlsServer", 2, tls_server),
+    JS_CFUNC_DEF("tlsValidity", 2, tls_validity),
     JS_CFUNC_DEF("tlsAccept", 2, tls_accept),
     JS_CFUNC_DEF("tlsHandshake", 2, tls_handshake),
     JS_CFUNC_MAGIC_DEF("tlsWrite", 2, tls_move, true),

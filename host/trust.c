@@ -76,7 +76,7 @@ static bool matches(const char *pattern, size_t size, const char *name) {
   return (dot != NULL || pattern[0] != '.') && size == plain - first && strncasecmp(pattern, name + first, size) == 0;
 }
 
-static bool is_named(const struct Trust *trust, const mbedtls_x509_crt *certificate) {
+bool trust_is_named(const struct Trust *trust, const mbedtls_x509_crt *certificate) {
   if (!mbedtls_x509_crt_has_ext_type(certificate, MBEDTLS_X509_EXT_SUBJECT_ALT_NAME)) return false;
   for (const mbedtls_x509_sequence *each = &certificate->subject_alt_names; each != NULL; each = each->next) {
     int kind = each->buf.tag & MBEDTLS_ASN1_TAG_VALUE_MASK;
@@ -194,7 +194,7 @@ int trust_certificate(void *context, mbedtls_x509_crt *certificate, int depth, u
     }
   }
   trust->length = 0;
-  if (!is_named(trust, certificate)) wrong |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
+  if (!trust_is_named(trust, certificate)) wrong |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
   if (!is_for_servers(certificate)) wrong |= MBEDTLS_X509_BADCERT_EXT_KEY_USAGE;
   *flags = wrong;
   return 0;

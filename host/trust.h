@@ -30,5 +30,7 @@ struct Trust {
 
 /* Sets the name; false if it is too long. */
 bool trust_name(struct Trust *trust, const char *name);
+/* Whether a certificate is for the name. */
+bool trust_is_named(const struct Trust *trust, const mbedtls_x509_crt *certificate);
 /* A callback of mbedtls_x509_crt_verify and mbedtls_ssl_conf_verify, whose context is a struct Trust. */
 int trust_certificate(void *trust, mbedtls_x509_crt *certificate, int depth, uint32_t *flags);

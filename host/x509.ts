@@ -1,4 +1,4 @@
-/** Parses the parts of a certificate (RFC 5280, section 4.1), without checking them. */
+/** The extensions of certificates (RFC 5280, section 4.2). */
 import { hex } from "./bytes";
 import { type Element, elements, inside, malformed, Tag } from "./der";
 
@@ -24,21 +24,6 @@ interface ExtensionPart {
   readonly value: Uint8Array;
 }
 
-interface CertificateParts {
-  /** The signed bytes. */
-  readonly signed: Uint8Array;
-  readonly issuer: Uint8Array;
-  /** Begin and end of validity. */
-  readonly validity: readonly Element[];
-  readonly subject: Uint8Array;
-  /** SubjectPublicKeyInfo. */
-  readonly publicKey: Uint8Array;
-  readonly extensions: readonly ExtensionPart[];
-  /** The algorithm's identifier, without parameters. */
-  readonly algorithm: string;
-  readonly signature: Uint8Array;
-}
-
 const WHAT = "a certificate";
 
 function extensionOf({ body }: Element): ExtensionPart {
@@ -50,21 +35,9 @@ function extensionOf({ body }: Element): ExtensionPart {
   };
 }
 
-/** @throws Error if a part is missing or incomplete */
-export function certificateParts(der: Uint8Array): CertificateParts {
-  const [body, algorithm, signature] = inside(der, WHAT);
-  const all = elements(body?.body ?? malformed(WHAT));
-  // Certificates without extensions have no version.
-  const [, , issuer, validity, subject, publicKey] = all[0]?.tag === Tag.version ? all.slice(1) : all;
-  const lists = all.filter(({ tag }) => tag === Tag.extensions);
-  return {
-    signed: body?.whole ?? malformed(WHAT),
-    issuer: issuer?.whole ?? malformed(WHAT),
-    validity: elements(validity?.body ?? malformed(WHAT)),
-    subject: subject?.whole ?? malformed(WHAT),
-    publicKey: publicKey?.whole ?? malformed(WHAT),
-    extensions: lists.flatMap(({ body: list }) => inside(list, "a list of extensions").map(extensionOf)),
-    algorithm: hex(elements(algorithm?.body ?? malformed(WHAT))[0]?.body ?? malformed(WHAT)),
-    signature: signature?.body.subarray(1) ?? malformed(WHAT),
-  };
+/** The extensions of a certificate in DER. @throws Error if they are missing or incomplete */
+export function extensionsOf(der: Uint8Array): readonly ExtensionPart[] {
+  const [signed] = inside(der, WHAT);
+  const lists = elements(signed?.body ?? malformed(WHAT)).filter(({ tag }) => tag === Tag.extensions);
+  return lists.flatMap(({ body: list }) => inside(list, "a list of extensions").map(extensionOf));
 }

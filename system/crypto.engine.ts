@@ -1,6 +1,7 @@
 /** Keys, signatures, hashes and bytes by the C host; crypto.ts has the same by Node, with documentation. */
 import { base64 } from "../host/base64";
 import { checked } from "../host/errno";
+import type { TlsValidity } from "../host/port";
 import { host } from "./engine/host";
 
 export const equal = (left: Uint8Array, right: Uint8Array): boolean => host.isEqual(left, right);
@@ -54,8 +55,9 @@ export const publicKeyOf = (key: string): Uint8Array => host.keyPublic(key);
 /** Signs the SHA-256 of some bytes: ECDSA (DER) or RSA (PKCS#1 v1.5). @throws TypeError if the key cannot be read */
 export const sign = (key: string, bytes: Uint8Array): Uint8Array => host.keySign(key, bytes, 256);
 
-/** Why a TLS server cannot use a certificate, in the TLS library's words; undefined if it can. */
-export function pairProblem(cert: string, key: string): string | undefined {
+/** Reads a certificate and its key as a TLS server does. @throws Error in the TLS library's words */
+export function readPair(cert: string, key: string, name: string): TlsValidity {
   const made = host.tlsServer(cert, key);
-  return typeof made === "string" ? made : undefined;
+  if (typeof made === "string") throw new Error(made);
+  return host.tlsValidity(made, name);
 }

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, verify, X509Certificate } from "node:crypto";
 import { authority, certificate, type KeyKind } from "./certificates.testing";
-import { generateKey, pairProblem, publicKeyOf, randomBytes, randomUUID, sha256, sign } from "./crypto";
+import { generateKey, publicKeyOf, randomBytes, randomUUID, readPair, sha256, sign } from "./crypto";
 
 const text = (value: string) => new TextEncoder().encode(value);
 const pemOf = (key: KeyObject, type: "pkcs8" | "pkcs1" | "sec1") => key.export({ type, format: "pem" }).toString();
@@ -51,14 +51,14 @@ test.each([
   ["one that is cut", cut],
 ])("refuses as a key %s, and does not quote it", (_, wrong) => {
   const messages: string[] = [];
-  for (const use of [() => publicKeyOf(wrong), () => sign(wrong, text("some bytes"))]) {
+  const uses = [() => publicKeyOf(wrong), () => sign(wrong, text("some bytes")), () => readPair(cert, wrong, "a.svc")];
+  for (const use of uses) {
     try {
       use();
     } catch (error) {
       messages.push((error as Error).message);
     }
   }
-  messages.push(pairProblem(cert, wrong) ?? "");
   expect(messages).toHaveLength(3);
   for (const message of messages) {
     expect(message).not.toBe("");
@@ -66,9 +66,23 @@ test.each([
   }
 });
 
-test("tells why a pair cannot be served", () => {
-  expect(pairProblem(cert, key)).toBeUndefined();
-  expect(pairProblem(cert, generateKey())).toBeTruthy();
-  expect(pairProblem("", key)).toBeTruthy();
-  expect(pairProblem(`${cert}${cert.slice(0, 100)}\n`, key)).toBeTruthy();
+test("reads what a pair is valid for", () => {
+  const made = certificate({ subject: "a.ops.svc", by: authority("root"), names: ["a.ops.svc", "*.b.svc"] });
+  const { validFrom, validTo } = new X509Certificate(made.cert);
+  const read = (name: string) => readPair(made.cert, made.key, name);
+  expect(read("A.ops.svc")).toEqual({
+    ...{ validFrom: Date.parse(validFrom), validTo: Date.parse(validTo) },
+    isForName: true,
+  });
+  expect(read("x.b.svc").isForName).toBe(true);
+  expect(read("x.y.b.svc").isForName).toBe(false);
+  expect(readPair(cert, key, "leaf").isForName).toBe(false);
+});
+
+test.each([
+  ["another key", cert, generateKey()],
+  ["no certificate", "", key],
+  ["an intermediate certificate that is cut off", `${cert}${cert.slice(0, 100)}\n`, key],
+])("refuses a pair that cannot be served: %s", (_, wrong, itsKey) => {
+  expect(() => readPair(wrong, itsKey, "leaf")).toThrow(/./);
 });

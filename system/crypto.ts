@@ -10,6 +10,7 @@ import {
   X509Certificate,
 } from "node:crypto";
 import { createSecureContext } from "node:tls";
+import type { TlsValidity } from "../host/port";
 
 export { randomUUID };
 
@@ -47,19 +48,17 @@ export function publicKeyOf(key: string): Uint8Array {
 export const sign = (key: string, bytes: Uint8Array): Uint8Array => plain(signBytes("sha256", bytes, key));
 
 /**
- * Why a TLS server cannot use a certificate, in the TLS library's words.
+ * Reads a certificate and its key as a TLS server does.
  * @param cert PEM: the certificate, then those that lead from it to the authority
  * @param key PEM, as for `publicKeyOf`
- * @returns undefined if it can
+ * @param name DNS name that the certificate may be for
+ * @throws if a server cannot use them, in the TLS library's words; the message does not quote the key
  */
-export function pairProblem(cert: string, key: string): string | undefined {
-  try {
-    // A secure context treats an empty text as absent.
-    new X509Certificate(cert);
-    createPrivateKey(key);
-    createSecureContext({ cert, key });
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
+export function readPair(cert: string, key: string, name: string): TlsValidity {
+  // A secure context treats an empty text as absent.
+  const read = new X509Certificate(cert);
+  createPrivateKey(key);
+  createSecureContext({ cert, key });
+  const [validFrom, validTo] = [Date.parse(read.validFrom), Date.parse(read.validTo)];
+  return { validFrom, validTo, isForName: read.checkHost(name, { subject: "never" }) !== undefined };
 }

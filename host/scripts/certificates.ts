@@ -6,7 +6,7 @@ import { quoted } from "../../cni/errors";
 import { formatAddress } from "../../cni/subnets";
 import { asciiText } from "../bytes";
 import { type Element, elements, inside, malformed } from "../der";
-import { certificateParts, Extension } from "../x509";
+import { Extension, extensionsOf } from "../x509";
 
 /** Critical extensions that the TLS library checks, or this script, or that are safe to ignore. */
 const SUPPORTED: readonly string[] = [
@@ -28,7 +28,7 @@ interface Certificate {
 }
 
 function certificateOf(der: Uint8Array): Certificate {
-  const { extensions } = certificateParts(der);
+  const extensions = extensionsOf(der);
   const found = (id: string) => extensions.find((each) => each.id === id);
   for (const { id, isCritical } of extensions) {
     if (extensions.filter((each) => each.id === id).length > 1)

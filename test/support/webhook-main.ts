@@ -2,12 +2,11 @@
  * A webhook server in a separate process, controlled by lines on a connection. Standard output has that
  * connection's port, and then the log.
  */
-import type { TlsPair } from "../../controllers/multus/certificates/certificate";
 import { answerReview, type Review } from "../../controllers/multus/webhook/review";
 import { type ServerLimits, WebhookServer } from "../../controllers/multus/webhook/server";
 import { createLog } from "../../process/log";
 import { Registry } from "../../process/metrics";
-import { type Connection, listenTcp } from "../../system/net";
+import { type Connection, listenTcp, type TlsPair } from "../../system/net";
 import { start as run, write } from "../../system/program";
 
 export type Order =

@@ -11,9 +11,9 @@ import { connect, type TLSSocket } from "node:tls";
 import { bundle } from "../../build/bundle";
 import { buildExecutable } from "../../build/engine";
 import { PRODUCT } from "../../build/programs";
-import type { TlsPair } from "../../controllers/multus/certificates/certificate";
 import type { ServerLimits } from "../../controllers/multus/webhook/server";
 import { authority } from "../../system/certificates.testing";
+import type { TlsPair } from "../../system/net";
 import type { Order } from "./webhook-main";
 
 const MAIN = join(__dirname, "webhook-main.ts");

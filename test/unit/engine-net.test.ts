@@ -13,6 +13,7 @@ import { buildExecutable } from "../../build/engine";
 import { root } from "../../build/paths";
 import { PRODUCT } from "../../build/programs";
 import { authority, certificate, type Issued } from "../../system/certificates.testing";
+import { readPair } from "../../system/crypto";
 import { sanitized } from "../support/host";
 
 jest.setTimeout(600_000);
@@ -468,20 +469,42 @@ describe("keys", () => {
     expect(verify("sha256", Buffer.from(bytes), publicKey, Buffer.from(signature as number[]))).toBe(true);
   });
 
-  it("reports why a pair cannot be used, and an invalid key", async () => {
-    const chain = `${ec.cert}${ca.cert}`;
-    const made = await calls(
-      ["pairProblem", ec.cert, ec.key],
-      ["pairProblem", chain, ec.key],
-      ["pairProblem", rsa.cert, rsa.key],
-      ["pairProblem", ec.cert, rsa.key],
-      ["pairProblem", "", ""],
-      ["pairProblem", ec.cert, "no PEM"],
+  it("reads what a pair is valid for, and why it cannot be used", async () => {
+    const days = (iso: string) => (Date.parse(iso) - Date.now()) / 86_400_000;
+    const lasting = certificate({
+      ...{ subject: "lasting", names: ["a.svc"] },
+      ...{ fromDay: days("1951-02-03T04:05:06Z"), toDay: days("9999-12-31T23:59:59Z") },
+    });
+    const good: readonly (readonly [string, string, string])[] = [
+      [ec.cert, ec.key, "localhost"],
+      [`${ec.cert}${ca.cert}`, ec.key, "elsewhere"],
+      [rsa.cert, createPrivateKey(rsa.key).export({ type: "pkcs1", format: "pem" }).toString(), "localhost"],
+      [lasting.cert.replaceAll("\n", "\r\n"), lasting.key.trimEnd(), "a.svc"],
+      [lasting.cert, createPrivateKey(lasting.key).export({ type: "sec1", format: "pem" }).toString(), "lasting"],
+    ];
+    const read = await calls(...good.map((pair) => ["readPair", ...pair]));
+    expect(read).toEqual(good.map((pair) => readPair(...pair)));
+    const passphrase = { cipher: "aes-256-cbc", passphrase: "secret" };
+    const encrypted = createPrivateKey(ec.key)
+      .export({ type: "pkcs8", format: "pem", ...passphrase })
+      .toString();
+    const failed = await calls(
+      ["readPair", ec.cert, rsa.key, "localhost"],
+      ["readPair", "", "", "localhost"],
+      ["readPair", ec.cert, "no PEM", "localhost"],
+      ["readPair", ec.key, ec.cert, "localhost"],
+      ["readPair", ec.cert, ec.key.replace(/\n.{8}/, "\n"), "localhost"],
+      ["readPair", ec.cert, encrypted, "localhost"],
+      ["readPair", ec.cert.replace(/\n.{20}/, "\n!!!!"), ec.key, "localhost"],
+      ["readPair", `${ec.cert}${ca.cert.slice(0, 200)}\n`, ec.key, "localhost"],
       ["publicKeyOf", "secret text"],
       ["sign", "secret text", bytes],
     );
-    expect(made.slice(0, 3)).toEqual([null, null, null]);
-    for (const problem of made.slice(3, 6)) expect(problem).toMatch(/./);
-    for (const failed of made.slice(6)) expect(failed).toEqual({ error: expect.not.stringContaining("secret") });
+    const quoted = ec.key.split("\n")[1]?.slice(8, 40) ?? "";
+    for (const { error } of failed as { error: string }[]) {
+      expect(error).toMatch(/./);
+      expect(error).not.toMatch("secret");
+      expect(error).not.toContain(quoted);
+    }
   });
 });

@@ -1,11 +1,11 @@
-import { fromBase64 } from "../../../host/base64";
+import { base64, fromBase64 } from "../../../host/base64";
 import type { KubernetesClient } from "../../../kubernetes/client";
 import { resource } from "../../../kubernetes/resources";
 import type { KubernetesObject, ObjectMeta } from "../../../kubernetes/types";
 import type { Clock } from "../../../process/clock";
 import type { Log } from "../../../process/log";
 import type { Counter, Registry } from "../../../process/metrics";
-import { textOf } from "../../../system/bytes";
+import { textOf, utf8 } from "../../../system/bytes";
 import { ConflictBackoff } from "../conflict-backoff";
 
 interface WebhookConfiguration extends KubernetesObject {
@@ -27,6 +27,12 @@ const INJECTED = /^(cert-manager\.io\/inject-|service\.beta\.openshift\.io\/inje
 
 /** A correction undone later than this counts as the first again. */
 const QUIET_MS = 300_000;
+
+const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+/** Certificates in the `caBundle`: this one, and former ones that a replica may still serve. */
+const MOST = 4;
+/** The server's certificate; intermediates may follow it. */
+const firstIn = (text: string) => text.match(PEM)?.[0] ?? "";
 
 /** Other field managers that have written a `caBundle`. */
 function otherWriters({ metadata = {} }: WebhookConfiguration): string {
@@ -74,15 +80,13 @@ export class CaBundle {
     return this.conflicts.wait(this.name, this.wanted, this.deps.clock.now());
   }
 
-  /** The certificates that clients trust now, PEM. */
-  async trusted(): Promise<string> {
-    const { webhooks = [] } = (await this.deps.client.find(CONFIGURATIONS, { name: this.name })) ?? {};
-    return webhooks.map(({ clientConfig }) => textOf(fromBase64(clientConfig?.caBundle ?? ""))).join("");
-  }
-
-  /** Corrects it, unless another program sets it or there is no configuration. */
-  async ensure(caBundle: string): Promise<void> {
-    this.wanted = caBundle;
+  /**
+   * Adds what is missing of these certificates (PEM), unless another program sets the `caBundle` or there is no
+   * configuration. The latest others stay, for replicas that serve them.
+   */
+  async ensure(certificates: readonly string[]): Promise<void> {
+    const first = certificates.map(firstIn);
+    this.wanted = first.join("");
     if (this.waitMs > 0) return;
     const { client, clock, log } = this.deps;
     const { name } = this;
@@ -93,19 +97,29 @@ export class CaBundle {
       this.contest(`has the annotation ${annotation}, which lets another program set its caBundle: leaving it alone`);
       return;
     }
-    if (webhooks.every(({ clientConfig }) => clientConfig?.caBundle === caBundle)) {
+    const bundles = webhooks.map(({ clientConfig }) => textOf(fromBase64(clientConfig?.caBundle ?? "")));
+    if (bundles.every((bundle) => first.every((pem) => bundle.includes(pem)))) {
       if (this.contested && clock.now() - this.correctedAt >= QUIET_MS) {
         log.info(`no other program changes the caBundle of the MutatingWebhookConfiguration ${name} any more`);
         this.contested = false;
       }
       return;
     }
+    const trusted = new Set([...first, ...(bundles.join("").match(PEM) ?? [])]);
+    const caBundle = base64(
+      utf8(
+        [...trusted]
+          .slice(0, MOST)
+          .map((pem) => `${pem}\n`)
+          .join(""),
+      ),
+    );
     const changed = webhooks.map((webhook) => ({ name: webhook.name, clientConfig: { caBundle } }));
     const applying = { fieldManager: FIELD_MANAGER, force: true };
     await client.apply(CONFIGURATIONS, { metadata: { name }, webhooks: changed }, applying);
     this.corrections.inc();
     this.correctedAt = clock.now();
-    this.conflicts.wrote(name, caBundle, clock.now());
+    this.conflicts.wrote(name, this.wanted, clock.now());
     if (this.waitMs > 0) {
       const writer = otherWriters(found);
       const who = writer === "" ? "another client" : writer;

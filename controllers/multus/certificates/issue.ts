@@ -4,7 +4,7 @@ import { ascii, hex } from "../../../host/bytes";
 import { element, identifier, Tag } from "../../../host/der";
 import { Extension } from "../../../host/x509";
 import { generateKey, publicKeyOf, randomBytes, sign } from "../../../system/crypto";
-import type { TlsPair } from "./certificate";
+import type { TlsPair } from "../../../system/net";
 
 const HOUR_MS = 3_600_000;
 

@@ -4,8 +4,7 @@ import type { Clock } from "../../../process/clock";
 import type { Log } from "../../../process/log";
 import { Loop } from "../../../process/loop";
 import { join } from "../../../system/path";
-import { readPair } from "./certificate";
-import type { ServedCertificate } from "./served";
+import { type ServedCertificate, servable } from "./served";
 
 interface MountedCertificateDeps {
   readonly served: ServedCertificate;
@@ -18,15 +17,21 @@ const CHECK_EVERY_MS = 5_000;
 
 /**
  * Follows a certificate in files that another program, such as cert-manager, writes and rotates, until the signal is
- * given. @param directory of `tls.crt` and `tls.key`
+ * given.
+ * @param directory of `tls.crt` and `tls.key`
+ * @param name DNS name by which the API server calls the webhook
  */
-export async function followFiles(directory: string, { served, log, ...deps }: MountedCertificateDeps): Promise<void> {
+export async function followFiles(
+  directory: string,
+  name: string,
+  { served, log, ...deps }: MountedCertificateDeps,
+): Promise<void> {
   let problem = "";
   const check = async () => {
     try {
       const [cert = "", key = ""] = ["tls.crt", "tls.key"].map((name) => readFileSync(join(directory, name), "utf8"));
       // During a rotation one file may be newer than the other.
-      served.serve({ cert, key, validTo: readPair({ cert, key }, "tls").validTo });
+      served.serve(servable({ cert, key }, name));
       problem = "";
     } catch (error) {
       const reason = reasonOf(error);

@@ -1,10 +1,21 @@
 import type { Log } from "../../../process/log";
 import type { Counter, Registry } from "../../../process/metrics";
-import type { TlsPair } from "./certificate";
+import { readPair } from "../../../system/crypto";
+import type { TlsPair } from "../../../system/net";
 
-interface Served extends TlsPair {
+/** A certificate that can be served, with its key. */
+export interface Servable extends TlsPair {
+  /** In milliseconds since 1970. */
+  readonly validFrom: number;
   /** In milliseconds since 1970. */
   readonly validTo: number;
+}
+
+/** @throws Error if the pair cannot be served, or not for this DNS name; the message does not quote the key */
+export function servable({ cert, key }: TlsPair, name: string): Servable {
+  const { isForName, validFrom, validTo } = readPair(cert, key, name);
+  if (!isForName) throw new Error(`tls.crt is not valid for ${name}`);
+  return { cert, key, validFrom, validTo };
 }
 
 interface ServedCertificateDeps {
@@ -16,7 +27,7 @@ interface ServedCertificateDeps {
 
 /** The served certificate of this process. */
 export class ServedCertificate {
-  private served: Served | undefined;
+  private served: Servable | undefined;
   private readonly rotations: Counter;
 
   constructor(private readonly deps: ServedCertificateDeps) {
@@ -32,11 +43,11 @@ export class ServedCertificate {
     });
   }
 
-  get current(): Served | undefined {
+  get current(): Servable | undefined {
     return this.served;
   }
 
-  serve(pair: Served): void {
+  serve(pair: Servable): void {
     const before = this.served;
     this.served = pair;
     if (before?.cert === pair.cert && before.key === pair.key) return;

@@ -7,7 +7,7 @@ import type { NamespaceObject } from "../../../kubernetes/types";
 import type { Clock } from "../../../process/clock";
 import type { Registry } from "../../../process/metrics";
 import { HttpError } from "../../../system/http/server";
-import type { TlsPair } from "../certificates/certificate";
+import type { TlsPair } from "../../../system/net";
 import { followFiles } from "../certificates/mounted";
 import { CertificateRotator } from "../certificates/rotator";
 import { ServedCertificate } from "../certificates/served";
@@ -109,11 +109,12 @@ export class Webhook {
     const { webhook, podNamespace } = settings;
     const served = new ServedCertificate({ log, registry, use: (pair: TlsPair) => this.use(pair) });
     const deps = { ...this.deps, served };
-    if (webhook.certificates === "mounted") return followFiles(webhook.certificateDir, deps);
+    const name = `${webhook.service}.${podNamespace}.svc`;
+    if (webhook.certificates === "mounted") return followFiles(webhook.certificateDir, name, deps);
     const options = {
       namespace: podNamespace,
       secret: webhook.certificateSecret,
-      service: webhook.service,
+      name,
       configuration: webhook.configuration,
       validMs: webhook.certificateValidityMs,
     };

@@ -1,10 +1,10 @@
 /** Programs that exercise the engine's connections and keys; the first argument names one, the others (JSON) are options. */
 import {
   generateKey,
-  pairProblem,
   publicKeyOf,
   randomBytes,
   randomUUID,
+  readPair,
   sha256,
   sign,
 } from "../../../system/crypto.engine";
@@ -94,7 +94,7 @@ async function exchange(order: Order): Promise<unknown> {
   }
 }
 
-const functions = { generateKey, pairProblem, publicKeyOf, randomUUID, sha256, sign };
+const functions = { generateKey, publicKeyOf, randomUUID, readPair, sha256, sign };
 
 const programs: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
   /** Echoes; each line of input is another certificate, or asks how it is. */
