@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Expr, hasExpr, type Input, isExpr, type Kind, kindOf, ref } from "./expression";
+import { type Expr, hasExpr, type Input, isExpr, type Kind, kindOf } from "./expression";
 import { toJson as goJson, toPrettyJson as goPrettyJson, isTrue, merge as mergeMaps, toText } from "./go-values";
 
 /**
@@ -129,17 +129,6 @@ export const orAbsent = <T>(value: Input<T>, otherwise: Input<T>): Input<T> =>
 /** The text under a key of a map; empty if the key is absent. */
 export const entryOf = (map: Input<Readonly<Record<string, unknown>>>, key: Input<string>): Input<string> =>
   call("get", key, [map], "string");
-
-/**
- * A text that may be a template, which Helm renders in the context of the chart's templates.
- *
- * @throws an Error if the text is known and is a template: only Helm renders templates
- */
-export function tpl(template: Input<string>): Input<string> {
-  if (isExpr(template)) return { $helm: { op: "call", name: "tpl", args: [template, ref("map")], kind: "string" } };
-  if (!template.includes("{{")) return template;
-  throw new Error(`${JSON.stringify(template)} is a template, which only Helm renders: give the text that it makes`);
-}
 
 /** Compact JSON, as Go writes it. */
 export const toJson = (value: unknown): Input<string> => call("toJson", value);

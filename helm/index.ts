@@ -27,7 +27,6 @@ export {
   text,
   toJson,
   toPrettyJson,
-  tpl,
   trim,
 } from "./functions";
 export { type Inputs, inputsOf, type Source } from "./inputs";

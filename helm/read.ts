@@ -32,11 +32,15 @@ const overDefault = (usual: Fields, given: Fields): Fields => ({
   ),
 });
 
-/** The name that was probably meant, as in the chart's notes: it differs in at most two neighbouring letters. */
+/** The name that was probably meant: it differs in at most two neighbouring letters, the fewer the better. */
 export const nearest = (name: string, known: readonly string[]): string | undefined =>
-  known.find((other) =>
-    [...other].some((_, at) => new RegExp(`^${other.slice(0, at)}.{0,3}${other.slice(at + 2)}$`, "i").test(name)),
-  );
+  [0, 1, 2]
+    .flatMap((letters) => known.map((other) => ({ letters, other })))
+    .find(({ letters, other }) =>
+      [...other].some((_, at) =>
+        new RegExp(`^${other.slice(0, at)}.{0,${letters + 1}}${other.slice(at + letters)}$`, "i").test(name),
+      ),
+    )?.other;
 
 /** A value of the type that it may also be given as text, or a text that may be given as a number. */
 function converted({ kind, form }: Value, given: unknown): unknown {

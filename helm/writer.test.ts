@@ -14,7 +14,6 @@ import {
   text,
   toJson,
   toPrettyJson,
-  tpl,
   trim,
 } from "./functions";
 import { writeTemplate } from "./writer";
@@ -46,11 +45,6 @@ const cases: Readonly<Record<string, readonly [unknown, string]>> = {
     each(list, "api", () => when(capabilities.has("a/v1"), capabilities.kubeVersion)),
     'key:\n  {{- range $api := .Values.list }}\n  {{- if $.Capabilities.APIVersions.Has "a/v1" }}\n' +
       "  - {{ $.Capabilities.KubeVersion.Version | quote }}\n  {{- end }}\n  {{- else }}\n  []\n  {{- end }}",
-  ],
-  "a template that a user gives": [tpl(name), "key: {{ tpl .Values.name . | quote }}"],
-  "a template in a loop": [
-    each(list, "item", (item) => tpl(item as Expr<string>)),
-    "key:\n  {{- range $item := .Values.list }}\n  - {{ tpl $item $ | quote }}\n  {{- else }}\n  []\n  {{- end }}",
   ],
   "functions of functions": [sha256(toJson(list)), "key: {{ .Values.list | toJson | sha256sum | quote }}"],
   "a literal that looks like a template": ["{{ x }}", 'key: {{ "{{ x }}" | quote }}'],
@@ -153,7 +147,5 @@ test("the same functions compute known values", () => {
   expect({ ...spread({ own: "y", other: "z" }), own: "x" }).toEqual({ own: "x", other: "z" });
   expect(merge({ a: "", b: "1" }, { a: "2", b: "3" })).toEqual({ a: "2", b: "1" });
   expect(toJson({ b: "<&>", a: [1, true] })).toBe('{"a":[1,true],"b":"\\u003c\\u0026\\u003e"}');
-  expect(tpl("text")).toBe("text");
-  expect(() => tpl("{{ x }}")).toThrow('"{{ x }}" is a template, which only Helm renders');
   expect(() => assert(eq("a", "b"), "a is not b", "a")).toThrow("a is not b");
 });

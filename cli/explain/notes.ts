@@ -4,6 +4,7 @@ import { SETTINGS } from "../../cni/decide";
 import { extraLookup } from "../../cni/evidence";
 import { PROXY } from "../../cni/pod";
 import type { RedirectOptions } from "../../cni/redirect/options";
+import { nearest } from "../../helm/read";
 import { isUnchained, NOT_REDIRECTED } from "../check/causes";
 import { tcpProbes } from "../probes";
 import { type Evidence, nameOf, type PodDecision } from "./evidence";
@@ -22,25 +23,13 @@ function addressNotes({ pod }: Evidence, { ipv6, ...options }: RedirectOptions):
 
 const NATIVE_SIDECAR = `${SETTING_PREFIX}proxy-enable-native-sidecar`;
 
-/** How many adjacent letters must be replaced to make one word of the other. */
-function difference(word: string, other: string): number {
-  const longest = Math.max(word.length, other.length);
-  const shared = (letters: readonly string[], others: readonly string[]) => {
-    const at = letters.findIndex((letter, index) => letter !== others[index]);
-    return at < 0 ? letters.length : at;
-  };
-  return longest - shared([...word], [...other]) - shared([...word].reverse(), [...other].reverse());
-}
-
 /** The setting that was probably meant by an annotation; undefined if it is one, or is not Linkerd's. */
 function meantBy(key: string): string | undefined {
   const [name = "", prefix = ""] = key.split("/").reverse();
   if (SETTINGS.some((setting) => key === `${SETTING_PREFIX}${setting}`)) return undefined;
   if (prefix !== "" && !prefix.endsWith("linkerd.io")) return undefined;
-  const [nearest] = SETTINGS.map((setting) => ({ setting, letters: difference(name.toLowerCase(), setting) })).sort(
-    (a, b) => a.letters - b.letters,
-  );
-  return nearest !== undefined && nearest.letters <= 2 ? `${SETTING_PREFIX}${nearest.setting}` : undefined;
+  const meant = nearest(name, SETTINGS);
+  return meant === undefined ? undefined : `${SETTING_PREFIX}${meant}`;
 }
 
 /** Annotations of a pod and its namespace that look like a setting and are none, or have a newer name. */

@@ -20,7 +20,6 @@ import {
   type Refs,
   release,
   spread,
-  tpl,
   value,
   valuesOf,
   when,
@@ -50,9 +49,9 @@ export const controllerValues = valuesOf({
   }),
   podAnnotations: value.map({ description: "Annotations of the pods", default: {} }),
   owner: value.string({
-    description: "Who runs this: an annotation of the pods, which may be a template",
+    description: "Who runs this: an annotation of the pods",
     default: "",
-    examples: ["{{ .Release.Name }}@example.com"],
+    examples: ["platform@example.com"],
   }),
   resources: value.object({
     description: "Resources of the container",
@@ -117,7 +116,7 @@ export class NodeReadinessController extends Construct {
             annotations: {
               ...spread(values.podAnnotations),
               "kubectl.kubernetes.io/default-container": "manager",
-              "example.com/owner": present(tpl(values.owner)),
+              "example.com/owner": present(values.owner),
             },
           },
           spec: {

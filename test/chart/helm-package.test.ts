@@ -83,12 +83,4 @@ suite("the package cdk8s-helm-chart in an empty project", helm === undefined ? "
     const plainly = JSON.parse(node(join("made", "plain.js"), JSON.stringify(values))) as never;
     expect(rendered).toEqual(byName(plainly));
   });
-
-  test("renders a value that is a template, which only Helm can", () => {
-    const owner = "{{ .Release.Name }}@example.com";
-    expect(template({ owner })).toContain('example.com/owner: "nrc@example.com"');
-    expect(() => node(join("made", "plain.js"), JSON.stringify({ owner }))).toThrow(
-      /"\{\{ \.Release\.Name \}\}@example\.com" is a template, which only Helm renders/,
-    );
-  });
 });
