@@ -22,7 +22,7 @@ const DONE = {
 /** A change in words, for the log. */
 function describe(change: Change): string {
   if (change.do === "reread") return `made the container runtime read ${dirname(change.path)} again`;
-  if (change.do === "rename") return `renamed ${change.from} to ${change.path}`;
+  if (change.do === "aside" || change.do === "restore") return `renamed ${change.from} to ${change.path}`;
   return `${DONE[change.do]} ${change.path}`;
 }
 

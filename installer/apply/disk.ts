@@ -171,39 +171,48 @@ export const apply = (changes: readonly Change[], disk: Disk, holds: (seen: Seen
 
 const code = (error: unknown) => (error as { readonly code?: string }).code ?? "";
 
-/** Codes of file systems and kernels that cannot exchange names. */
-const CANNOT_EXCHANGE = ["EINVAL", "ENOSYS"];
+/** Codes of file systems and kernels without hard links, or that cannot exchange names, and of a file that cannot be read. */
+const REPLACED = ["EPERM", "EINVAL", "ENOSYS", "EEXIST"];
 
 /**
- * Puts a file in the place of one that its owner may write at this moment: only what comes out shows what was replaced. If
- * it is not as seen, the owner gets it back.
+ * Gives a file a name at which another program may write at this moment: only what comes out of an exchange shows what was
+ * replaced. If it is not as seen, it is given back.
  */
-function exchange(
-  temporary: string,
-  { path, bytes, seen }: { readonly path: string; readonly bytes: Uint8Array; readonly seen: Seen },
+function place(
+  from: string,
+  { path, bytes, seen }: Extract<Change, { readonly bytes: Uint8Array }>,
   disk: Disk,
   holds: (seen: Seen) => boolean,
 ): void {
+  if (seen === undefined) {
+    disk.rename(from, path);
+    return;
+  }
   try {
-    disk.exchange(temporary, path);
+    if (seen.bytes === undefined) disk.name(path, from);
+    else disk.exchange(from, path);
   } catch (error) {
-    if (code(error) === "ENOENT") throw new OutOfDate(seen);
-    if (!CANNOT_EXCHANGE.includes(code(error))) throw error;
-    disk.rename(temporary, path);
+    if (code(error) === "ENOENT" || !holds(seen)) throw new OutOfDate(seen);
+    if (!REPLACED.includes(code(error))) throw error;
+    disk.rename(from, path);
     return;
   }
-  if (holds({ path: temporary, bytes: seen.bytes })) {
-    disk.remove(temporary);
+  if (seen.bytes === undefined) {
+    disk.remove(from);
     return;
   }
-  disk.exchange(temporary, path);
+  if (holds({ path: from, bytes: seen.bytes })) {
+    disk.remove(from);
+    return;
+  }
+  disk.exchange(from, path);
   // It may have been written once more in between.
-  if (!holds({ path: temporary, bytes })) disk.exchange(temporary, path);
+  if (!holds({ path: from, bytes })) disk.exchange(from, path);
   throw new OutOfDate(seen);
 }
 
 /** Gives a file that was set aside back to its owner, who has just written it; unless it has been written once more. */
-function giveBack({ from, path }: Extract<Change, { readonly do: "rename" }>, disk: Disk): void {
+function giveBack({ from, path }: Extract<Change, { readonly do: "aside" }>, disk: Disk): void {
   except(["EEXIST"], () => disk.name(from, path));
   disk.remove(path);
   throw new OutOfDate({ path: from });
@@ -228,8 +237,7 @@ function install({ image, path }: Extract<Change, { readonly do: "install" }>, c
 }
 
 function make(change: Change, disk: Disk, holds: (seen: Seen) => boolean): void {
-  const below = change.do === "write" ? change.temporary : undefined;
-  const temporary = below ?? `${change.path}${TEMPORARY}`;
+  const temporary = `${change.path}${TEMPORARY}`;
   const confirm = () => {
     if (change.seen !== undefined && !holds(change.seen)) throw new OutOfDate(change.seen);
   };
@@ -249,10 +257,7 @@ function make(change: Change, disk: Disk, holds: (seen: Seen) => boolean): void 
     case "write":
       replace(
         () => disk.create(temporary, change.bytes, change.mode, change.owner),
-        // A runtime must not see a file leave that comes from a folder below.
-        below === undefined && change.seen?.bytes !== undefined
-          ? () => exchange(temporary, { ...change, seen: change.seen as Seen }, disk, holds)
-          : undefined,
+        () => place(temporary, change, disk, holds),
       );
       break;
     case "install":
@@ -264,15 +269,19 @@ function make(change: Change, disk: Disk, holds: (seen: Seen) => boolean): void 
     case "link":
       replace(() => disk.link(temporary, change.target));
       break;
-    case "rename":
+    case "restore":
+      confirm();
+      place(change.from, change, disk, holds);
+      break;
+    case "aside":
       confirm();
       try {
         disk.rename(change.from, change.path);
       } catch (error) {
-        // Another installer has already removed it.
+        // Another installer has already renamed it.
         throw code(error) === "ENOENT" ? new OutOfDate({ path: change.from }) : error;
       }
-      if (change.seen?.path === change.from && !holds({ ...change.seen, path: change.path })) giveBack(change, disk);
+      if (!holds({ path: change.path, bytes: change.seen?.bytes })) giveBack(change, disk);
       break;
     case "mkdir":
       disk.makeDirectory(change.path);

@@ -18,14 +18,15 @@ type Planned =
   | ({
       readonly do: "write";
       readonly path: string;
-      /** Path of the temporary file. @default beside the path */
-      readonly temporary?: string;
     } & Content)
   /** Gives the copy of the image's plugin, which has run beside it, its name. */
   | { readonly do: "install"; readonly image: string; readonly path: string }
   | ({ readonly do: "keep"; readonly from: string; readonly path: string } & Content)
   | { readonly do: "link"; readonly path: string; readonly target: string }
-  | { readonly do: "rename"; readonly from: string; readonly path: string }
+  /** Renames an owner's file to the name of its kept original. */
+  | { readonly do: "aside"; readonly from: string; readonly path: string }
+  /** Gives a kept original its owner's name. */
+  | { readonly do: "restore"; readonly from: string; readonly path: string; readonly bytes: Uint8Array }
   | { readonly do: "mkdir" | "rmdir" | "remove"; readonly path: string }
   /** Makes the runtime read its configuration again, by creating and removing a file. */
   | { readonly do: "reread"; readonly path: string };

@@ -5,7 +5,7 @@ import { type Config, compareNames, type Libcni, readConfig } from "../../cni/co
 import type { Chaining } from "../../cni/contract";
 import { DROPIN_TYPE, PLUGIN_TYPE } from "../../cni/stanza";
 import { equal, textOf, utf8 } from "../../system/bytes";
-import { basename, dirname, join } from "../../system/path";
+import { dirname, join } from "../../system/path";
 import { passesOverBroken } from "../host/runtime";
 import { digest, encodeJournal, type Journal, originalName, takenBy } from "../state/journal";
 import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "../state/node-state";
@@ -328,22 +328,20 @@ function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Ch
   const aside: readonly Change[] =
     active.file === undefined
       ? []
-      : [{ do: "rename", from: join(netDir, active.name), path, seen: seen(context, active.name) }];
+      : [{ do: "aside", from: join(netDir, active.name), path, seen: seen(context, active.name) }];
   return { changes: [...write, ...aside], file: name, keeps: active.name, made: { [name]: active.name } };
 }
 
 /**
  * Plans the stanza in the active configuration, for which originals are kept, and removes our drop-in afterwards: for a
- * moment the files have two stanzas of ours, but never none, and containerd reads neither until it is triggered.
+ * moment the plugin may be called twice for a pod, which sets the same rules, but never not at all.
  */
 function chainEdited(context: Context, active: Pristine, stanza: StanzaJson): Chain {
   const chain =
     active.config.kind === "list" && active.file !== undefined
       ? chainList(context, active, active.file, stanza)
       : chainSingle(context, active, stanza);
-  const [folder] = foldersOfOurs(context);
-  if (folder === undefined) return chain;
-  return { ...chain, changes: [...writtenBelow(context, folder, chain.changes), ...withoutDropins(context)] };
+  return { ...chain, changes: [...chain.changes, ...withoutDropins(context)] };
 }
 
 /** Plans a drop-in beside the active configuration, which is then restored as its owner wrote it. */
@@ -356,7 +354,7 @@ function chainDropin(context: Context, active: Pristine, stanza: StanzaJson): Ch
   return {
     changes: [
       ...stanzaFile(join(directory, DROPIN_FILE), found, { ...stanza, extends: list }),
-      ...writtenBelow(context, folder, restore(context, active)),
+      ...restore(context, active),
     ],
     file: join(folder, DROPIN_FILE),
     folder,
@@ -371,15 +369,6 @@ function stanzaFile(path: string, found: FoundFile | undefined, stanza: StanzaJs
     { do: "mkdir", path: dirname(path) },
     { do: "write", path, bytes, mode: PRIVATE, seen: { path, bytes: found?.bytes } },
   ];
-}
-
-/** Makes the runtime read lists that it does not notice when they are renamed into place. */
-function writtenBelow({ paths }: Context, folder: string, changes: readonly Change[]): readonly Change[] {
-  return changes.map((change) =>
-    change.do === "write"
-      ? { ...change, temporary: join(paths.netDir, folder, `${basename(change.path)}${TEMPORARY}`) }
-      : change,
-  );
 }
 
 /** Folders with our drop-in. */
@@ -424,7 +413,7 @@ function restore(context: Context, found: Pristine): readonly Change[] {
   const { name, bytes, file, made } = found;
   const path = join(paths.netDir, name);
   const asSeen = seen(context, name);
-  const back: Change = { do: "rename", from: join(paths.netDir, originalName(name)), path, seen: asSeen };
+  const back: Change = { do: "restore", from: join(paths.netDir, originalName(name)), path, bytes, seen: asSeen };
   const list = made === undefined ? [] : [removed(context, made.name)];
   if (file === undefined) return [back, ...list];
   if (file.bytes === undefined || same(file.bytes, bytes)) return [];
@@ -464,7 +453,7 @@ function staleLists(context: Context, keeps: string | undefined): readonly Chang
 
 /** Kept originals that are no longer needed, and that no change restores. */
 function staleOriginals(context: Context, keeps: readonly unknown[], done: readonly Change[]): readonly Change[] {
-  const moved = new Set(done.map((change) => (change.do === "rename" ? change.from : "")));
+  const moved = new Set(done.map((change) => (change.do === "restore" ? change.from : "")));
   return [...context.state.originals.keys()]
     .filter((name) => !keeps.includes(name) && !Object.values(adopted(context.state)).includes(name))
     .map((name) => join(context.paths.netDir, originalName(name)))

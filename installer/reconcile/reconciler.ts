@@ -91,7 +91,7 @@ type KubeconfigOwner = "own" | "inherited" | "another's";
 /** Of the changed files, the one that others write: a file that is set aside has its owner's name. */
 function contestedPath(changes: readonly Change[]): string {
   const last = changes.at(-1);
-  return (last?.do === "rename" ? last.from : last?.path) ?? "";
+  return (last?.do === "aside" ? last.from : last?.path) ?? "";
 }
 
 /** Brings a node into the wanted state, keeps it there, and restores it. */

@@ -44,7 +44,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "an owner's last write is overwritten": {
     kind: "files",
     file: DISK,
-    from: "if (holds({ path: temporary, bytes: seen.bytes })) {",
+    from: "if (holds({ path: from, bytes: seen.bytes })) {",
     to: "if (seen !== undefined) {",
   },
   "the plugin is replaced by two operations": {
