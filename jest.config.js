@@ -3,6 +3,7 @@ const suite = (displayName, testMatch) => ({
   displayName,
   testMatch,
   testEnvironment: "node",
+  resolver: "<rootDir>/test/support/node/resolver.js",
   setupFiles: ["<rootDir>/test/support/seed.js"],
   transform: {
     "\\.ts$": [

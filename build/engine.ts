@@ -209,8 +209,6 @@ async function buildLibrary(toolchain: Toolchain, { directory, files, digest }: 
 export const RESOLVED = {
   platform: "neutral",
   mainFields: ["module", "main"],
-  // A module of system/ for Node has a twin beside it for the host.
-  resolveExtensions: [".engine.ts", ".ts", ".js", ".json"],
   alias: { "node:fs": join(root, "system", "engine", "fs.ts") },
   // Executables have no flags, so the code that reads them is unused.
   external: ["node:util"],

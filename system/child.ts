@@ -1,5 +1,8 @@
-/** Child processes: by Node here, by the C host in child.engine.ts. */
-import { execFile } from "node:child_process";
+/** Child processes. */
+import { Errno, errnoName } from "../host/errno";
+import type { HostRun } from "../host/port";
+import { host } from "./engine/host";
+import { inChild, Signals } from "./engine/loop";
 
 export interface RunOptions {
   /** Its whole environment. */
@@ -27,40 +30,45 @@ export interface Ended {
   readonly stderr: string;
 }
 
-interface Failure {
-  readonly code?: number | string | null;
-  readonly signal?: string | null;
-  readonly killed?: boolean;
-}
+const signalName = (number: number): string =>
+  Object.entries(Signals).find(([, each]) => each === number)?.[0] ?? `SIG${number}`;
 
-function endedBy({ code, signal, killed }: Failure): Omit<Ended, "stdout" | "stderr"> {
-  if (code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") return { signal: "SIGKILL", tooMuch: true };
-  if (typeof code === "string") return { error: code };
-  if (killed === true) return { signal: signal ?? "SIGKILL", timedOut: true };
-  return typeof signal === "string" ? { signal } : { code: code ?? 0 };
+/** Additional time to start and to end a program, since a disk may not answer. */
+const GRACE_MS = 2_000;
+
+function endedBy(
+  { status, signal, error, stdout, stderr }: HostRun,
+  maxBytes: number,
+): Omit<Ended, "stdout" | "stderr"> {
+  if (error === -Errno.ETIMEDOUT) return { signal: "SIGKILL", timedOut: true };
+  const isTooMuch = [stdout, stderr].some((text) => host.encode(text).length > maxBytes);
+  if (error === -Errno.EFBIG || isTooMuch) return { signal: "SIGKILL", tooMuch: true };
+  if (error !== 0) return { error: errnoName(-error) };
+  return status === null ? { signal: signalName(signal ?? 0) } : { code: status };
 }
 
 /** Runs a program without input, and waits for its end. Never rejects. @param program an absolute path */
-export function run(program: string, args: readonly string[], options: RunOptions): Promise<Ended> {
-  const { env, cwd, timeoutMs: timeout, maxBytes: maxBuffer } = options;
-  return new Promise((resolve) => {
-    try {
-      const settings = { env, cwd, timeout, maxBuffer, killSignal: "SIGKILL" } as const;
-      const child = execFile(program, [...args], settings, (error, stdout, stderr) =>
-        resolve({ ...endedBy(error ?? {}), stdout, stderr }),
-      );
-      // A program that does not read its input may end before the input is closed.
-      child.stdin?.on("error", () => undefined).end();
-    } catch (error) {
-      // Some errors are thrown synchronously.
-      resolve({ ...endedBy(error as Failure), stdout: "", stderr: "" });
-    }
-  });
+export async function run(program: string, args: readonly string[], options: RunOptions): Promise<Ended> {
+  const { env, cwd, timeoutMs, maxBytes } = options;
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  const nothing = { status: null, stdout: "", stderr: "" };
+  const work = (): HostRun => {
+    const error = host.chdir(cwd);
+    return error < 0 ? { ...nothing, error } : host.run(program, args, "", variables, timeoutMs);
+  };
+  try {
+    const made = await inChild(work, { timeoutMs: timeoutMs + GRACE_MS });
+    return { ...endedBy(made, maxBytes), stdout: made.stdout, stderr: made.stderr };
+  } catch (error) {
+    const { code } = error as { readonly code?: string };
+    const how = code === "ETIMEDOUT" ? { signal: "SIGKILL", timedOut: true } : { error: code ?? "EIO" };
+    return { ...how, stdout: "", stderr: "" };
+  }
 }
 
 /**
- * Runs a function that may take minutes on a slow disk, such as a change of a file, without blocking the process: the
- * engine runs it in a child process, and only its result comes back, by way of JSON. @throws the function's error, with
+ * Runs a function that may take minutes on a slow disk, such as a change of a file, without blocking the process: it
+ * runs in a child process, and only its result comes back, by way of JSON. @throws the function's error, with
  * message and code
  */
-export const apart = async <T>(work: () => T): Promise<T> => work();
+export const apart: <T>(work: () => T) => Promise<T> = inChild;

@@ -1,14 +1,22 @@
-/** Connections by Node's modules; net.engine.ts has the same by the C host. */
-import { chmodSync } from "node:fs";
-import { createServer, isIP, type Server, type Socket, connect as tcpConnect } from "node:net";
+/** Connections. */
+import { quoted } from "../cni/errors";
+import { parseAddress } from "../cni/subnets";
+import { checked, Errno, SystemError } from "../host/errno";
+import { knownAddresses, resolvedAddresses, systemAuthorities } from "../host/names";
+import type { TlsConnection, TlsFailure, TlsIdentity, TlsWants } from "../host/port";
 import {
-  type ConnectionOptions,
-  checkServerIdentity,
-  createSecureContext,
-  createServer as createTlsServer,
-  type TLSSocket,
-  connect as tlsConnect,
-} from "node:tls";
+  beginConnection,
+  connectUnix as connectTo,
+  limitAcknowledgement,
+  listenTcp as listenOn,
+  listenUnix as listenPath,
+  peerUid,
+  probe,
+  sendAtOnce,
+} from "../host/sockets";
+import { reasonOf } from "../host/tls-failure";
+import { host } from "./engine/host";
+import { inChild, onReadable, ready } from "./engine/loop";
 import { NetError, type NetFailure } from "./net-error";
 import { Waiting } from "./waiting";
 
@@ -65,7 +73,7 @@ export interface ConnectOptions {
   /** Ends the attempt. */
   readonly signal?: AbortSignal;
   /**
-   * Milliseconds without an acknowledgement of sent data after which a connection ends. Has no effect with Node.
+   * Milliseconds without an acknowledgement of sent data after which a connection ends.
    * @default the kernel's: a quarter of an hour
    */
   readonly acknowledgeMs?: number | undefined;
@@ -87,218 +95,388 @@ export interface TlsListenOptions {
   readonly handshakeMs: number;
 }
 
-/** Maximum handshakes in progress, except in a rush; the oldest is closed for a new one. */
-const MOST_HANDSHAKES = 512;
-/** Connections that wait to be accepted; the kernel may allow fewer. */
-const BACKLOG = 4096;
-const EVERY_ADDRESS = "::"; // of both families
-const EVERY_IPV4_ADDRESS = "0.0.0.0";
+/** Time before the next address is also tried (RFC 8305). */
+const STAGGER_MS = 250;
+/** Maximum addresses of a host to try. */
+const MOST_ADDRESSES = 8;
+/** Connections that a listener accepts before other work continues: about 5 ms. */
+const BATCH = 256;
+/** Milliseconds until a listener without a free descriptor or memory tries again. */
+const PAUSE_MS = 100;
+/** Maximum connections of a listener that have not sent enough yet, except in a rush; the oldest is closed for a new one. */
+const MOST_SILENT = 512;
+/** Milliseconds within which a client must send enough. */
+const SILENT_MS = 10_000;
+/** Maximum handshakes in progress, which need 45 KiB each, except in a rush; the oldest is closed for a new one. */
+const MOST_HANDSHAKES = 256;
+/** Additional milliseconds for a child process to report its own timeout. */
+const CHILD_MS = 500;
+/** Milliseconds to look up the address of a listener. */
+const LOOKUP_MS = 5_000;
+const ECONNABORTED = 103;
+const SOL_SOCKET = 1;
+const SO_ERROR = 4;
+const SO_RCVLOWAT = 18;
+const ACCEPT_FLAGS = 0x80800; // SOCK_CLOEXEC, SOCK_NONBLOCK
+const MSG_NOSIGNAL = 0x4000;
+const MSG_PEEK = 2;
+/** The type of the first record of a TLS connection, and the size of a record's header (RFC 8446, section 5.1). */
+const TLS_HANDSHAKE = 22;
+const TLS_HEADER = 5;
 
-/** Milliseconds to connect on this machine, where connections succeed at once or not at all. */
-const LOCAL_MS = 5_000;
+const codeOf = (errno: number) => new SystemError("", errno).code;
 
-const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
+/** The bytes received last: each connection takes its bytes at once, and none has a buffer of its own. */
+const received = new Uint8Array(16_384);
 
-function failure(error: Error, kind: NetFailure): NetError {
-  return new NetError(error.message, kind, codeOf(error), { cause: error });
+/** Transfers bytes without waiting; a negative count is a negated errno. */
+interface Channel {
+  readonly socket: number;
+  send(bytes: Uint8Array): number | TlsWants;
+  receive(into: Uint8Array): number | TlsWants;
+  close(): void;
 }
 
-interface Pending<T> {
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: Error) => void;
+const wants = (result: number, what: TlsWants) => (result === -Errno.EAGAIN ? what : result);
+
+function plainChannel(socket: number): Channel {
+  return {
+    socket,
+    send: (bytes) => wants(host.send(socket, bytes, MSG_NOSIGNAL), "write"),
+    receive: (into) => wants(host.receive(socket, into, 0), "read"),
+    close: () => void host.close(socket),
+  };
 }
 
-/** A socket of Node, which reads only during a pending read. */
-class SocketConnection implements Connection {
-  private readonly arrived: Uint8Array[] = [];
-  private reading: Pending<Uint8Array | undefined> | undefined;
-  private readonly writing = new Set<Pending<void>>();
-  private isEnded = false;
-  private problem: NetError | undefined;
+function tlsChannel(socket: number, connection: TlsConnection): Channel {
+  return {
+    socket,
+    send: (bytes) => host.tlsWrite(connection, bytes),
+    receive: (into) => host.tlsRead(connection, into),
+    close: () => host.tlsEnd(connection),
+  };
+}
 
-  constructor(private readonly socket: Socket) {
-    socket.pause();
-    socket.on("data", (chunk: Buffer) => {
-      socket.pause();
-      this.arrived.push(chunk);
-      this.answer();
-    });
-    socket.on("end", () => {
-      this.isEnded = true;
-      this.answer();
-    });
-    socket.on("error", (error) => this.fail(failure(error, "closed")));
-    socket.on("close", () => this.fail(new NetError("the connection is closed", "closed")));
-  }
+const CLOSED = new NetError("the connection is closed", "closed");
 
-  read(): Promise<Uint8Array | undefined> {
-    return new Promise((resolve, reject) => {
-      this.reading = { resolve, reject };
-      this.answer();
-      if (this.reading !== undefined) this.socket.resume();
+class EngineConnection implements Connection {
+  private readonly end = new AbortController();
+  private written: Promise<void> = Promise.resolve();
+  /** Unfinished writes. */
+  private unwritten = 0;
+
+  /** @param hasInput whether the other end speaks first, and usually has by now: the first read need not wait for it */
+  constructor(
+    private readonly channel: Channel,
+    private hasInput = false,
+  ) {}
+
+  async read(): Promise<Uint8Array | undefined> {
+    let bytes: Uint8Array | undefined;
+    const first = this.hasInput ? undefined : "read";
+    this.hasInput = false;
+    await this.moved(first, () => {
+      const size = this.channel.receive(received);
+      if (typeof size === "number" && size > 0) bytes = received.slice(0, size);
+      return size;
     });
+    return bytes;
   }
 
   write(bytes: Uint8Array): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (this.problem !== undefined) return reject(this.problem);
-      const pending = { resolve, reject };
-      this.writing.add(pending);
-      this.socket.write(bytes, (error) => {
-        this.writing.delete(pending);
-        if (error) reject(failure(error, "closed"));
-        else resolve();
-      });
-    });
+    const write = async () => {
+      for (let at = 0; at < bytes.length; )
+        at += await this.moved(at === 0 ? undefined : "write", () => this.channel.send(bytes.subarray(at)));
+    };
+    // Without earlier writes, it is sent before this returns.
+    const done = this.unwritten === 0 ? write() : this.written.then(write);
+    this.unwritten += 1;
+    const over = () => {
+      this.unwritten -= 1;
+    };
+    this.written = done.then(over, over);
+    return done;
   }
 
   close(): void {
-    this.fail(new NetError("the connection is closed", "closed"));
-    this.socket.destroy();
+    if (this.end.signal.aborted) return;
+    this.end.abort(CLOSED);
+    this.channel.close();
   }
 
-  private fail(problem: NetError): void {
-    this.problem ??= problem;
-    this.answer();
-    for (const { reject } of this.writing) reject(this.problem);
-    this.writing.clear();
-  }
-
-  private answer(): void {
-    const { reading } = this;
-    if (reading === undefined) return;
-    const bytes = this.arrived.shift();
-    if (bytes === undefined && !this.isEnded && this.problem === undefined) return;
-    this.reading = undefined;
-    if (bytes !== undefined || this.problem === undefined) reading.resolve(bytes);
-    else reading.reject(this.problem);
+  /**
+   * How many bytes a call moved, once the socket lets it.
+   * @param first what to wait for before the first try: other connections have their turn before this one goes on
+   */
+  private async moved(first: TlsWants | undefined, move: () => number | TlsWants): Promise<number> {
+    const { signal } = this.end;
+    for (let waits = first; ; ) {
+      if (waits !== undefined) await ready(this.channel.socket, waits, signal);
+      if (signal.aborted) throw signal.reason;
+      const result = move();
+      if (typeof result === "string") waits = result;
+      else if (result >= 0) return result;
+      else throw new NetError(`the connection broke: ${codeOf(-result)}`, "closed", codeOf(-result));
+    }
   }
 }
 
-/** A socket once it is open. */
-interface Attempt<T extends Socket> {
-  readonly socket: T;
-  /** The event that signals the open connection. */
-  readonly opened: "connect" | "secureConnect";
-  /** The step of an error. */
-  readonly kindOf: (error: Error) => NetFailure;
+/** A connection that is being made. */
+interface Attempt {
+  /** The current step, which is the failed one after a timeout. */
+  kind: NetFailure;
+  readonly signal: AbortSignal;
+  /** Milliseconds in total, and those left. */
+  readonly deadlineMs: number;
+  left(): number;
 }
 
-function opening<T extends Socket>(attempt: Attempt<T>, { deadlineMs, signal }: ConnectOptions): Promise<Connection> {
-  const { socket, opened, kindOf } = attempt;
+async function attempted<T>(
+  { deadlineMs, signal }: ConnectOptions,
+  kind: NetFailure,
+  work: (attempt: Attempt) => Promise<T>,
+): Promise<T> {
+  const end = new AbortController();
+  const deadline = host.elapsed() + deadlineMs;
+  const attempt = {
+    kind,
+    signal: end.signal,
+    deadlineMs,
+    left: () => Math.max(1, Math.ceil(deadline - host.elapsed())),
+  };
+  const late = () => end.abort(new NetError(`no connection within ${deadlineMs} ms`, attempt.kind, "ETIMEDOUT"));
+  const abort = () => end.abort(new NetError("the connection is no longer wanted", "closed"));
+  const timer = setTimeout(late, deadlineMs);
+  if (signal?.aborted) abort();
+  else signal?.addEventListener("abort", abort, { once: true });
+  try {
+    return await work(attempt);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+/** The value of a promise, unless the signal comes first. */
+async function unless<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
+  let abort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+async function addressesOf(name: string, { left, signal }: Attempt): Promise<readonly string[]> {
+  const known = knownAddresses(host, name);
+  if (known.length > 0) return known;
+  const limit = left();
+  const found = inChild(() => host.resolve(name, limit), { timeoutMs: limit + CHILD_MS });
+  try {
+    return resolvedAddresses(name, await unless(signal, found), limit);
+  } catch (error) {
+    if (error instanceof NetError) throw error;
+    throw new NetError((error as Error).message, "resolve", undefined, { cause: error });
+  }
+}
+
+/** The bytes of addresses. What looks like one may be invalid, in /etc/hosts too. @throws NetError if none is valid */
+function bytesOf(addresses: readonly string[]): readonly [Uint8Array, ...Uint8Array[]] {
+  const [first, ...others] = addresses.map(parseAddress).flatMap((bytes) => (bytes ? [Uint8Array.from(bytes)] : []));
+  if (first === undefined) throw new NetError(`${quoted(addresses.join(", "))} is not an IP address`, "resolve");
+  return [first, ...others];
+}
+
+/** A socket connected to one address. @throws SystemError */
+async function connected(address: Uint8Array, port: number, signal: AbortSignal): Promise<number> {
+  const socket = beginConnection(host, address, port);
+  try {
+    await ready(socket, "write", signal);
+    const failed = new Int32Array(1);
+    checked("connect", host.getsockopt(socket, SOL_SOCKET, SO_ERROR, new Uint8Array(failed.buffer)));
+    checked("connect", -(failed[0] ?? 0));
+    return socket;
+  } catch (error) {
+    host.close(socket);
+    throw error;
+  }
+}
+
+/** A socket connected to the first address that accepts; the next one is tried while earlier ones do not answer. */
+function dialled(addresses: readonly Uint8Array[], port: number, signal: AbortSignal): Promise<number> {
   return new Promise((resolve, reject) => {
-    const settle = () => {
+    const others = new AbortController();
+    let [next, open] = [0, 0];
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const finish = (settle: () => void) => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
-      socket.off("error", fail);
-      socket.off("close", closed);
-    };
-    const fail = (error: Error) => {
+      signal.removeEventListener("abort", abort);
+      others.abort();
       settle();
-      socket.on("error", () => undefined);
-      socket.destroy();
-      reject(error instanceof NetError ? error : failure(error, kindOf(error)));
     };
-    const closed = () => {
-      const error = new Error("the connection was closed");
-      fail(failure(error, kindOf(error)));
+    const abort = () => finish(() => reject(signal.reason));
+    const start = () => {
+      clearTimeout(timer);
+      const address = addresses[next++];
+      if (address === undefined) return;
+      open += 1;
+      if (next < addresses.length) timer = setTimeout(start, STAGGER_MS);
+      connected(address, port, others.signal).then(
+        (socket) => {
+          if (others.signal.aborted) host.close(socket);
+          else finish(() => resolve(socket));
+        },
+        (error) => {
+          open -= 1;
+          if (others.signal.aborted) return;
+          if (next < addresses.length) start();
+          else if (open === 0) finish(() => reject(error));
+        },
+      );
     };
-    const late = () => {
-      const error = new Error(`no connection within ${deadlineMs} ms`);
-      fail(new NetError(error.message, kindOf(error), "ETIMEDOUT"));
-    };
-    const abort = () => fail(new NetError("the connection is no longer wanted", "closed"));
-    const timer = setTimeout(late, deadlineMs);
-    socket.once("error", fail);
-    socket.once("close", closed);
-    socket.once(opened, () => {
-      const connection = new SocketConnection(socket);
-      settle();
-      resolve(connection);
-    });
-    if (signal?.aborted) abort();
-    else signal?.addEventListener("abort", abort, { once: true });
+    signal.addEventListener("abort", abort, { once: true });
+    start();
   });
 }
 
-const LOOKUPS: readonly (string | undefined)[] = ["ENOTFOUND", "EAI_AGAIN", "EAI_FAIL", "EAI_NODATA"];
-const tcpKind = (error: Error): NetFailure => (LOOKUPS.includes(codeOf(error)) ? "resolve" : "connect");
+function failure(problem: TlsFailure, attempt: Attempt): NetError {
+  const code = problem.error < 0 ? codeOf(-problem.error) : undefined;
+  return new NetError(reasonOf(problem, attempt.deadlineMs), problem.step, code);
+}
+
+async function connectSocket({ host: name, port }: TcpTarget, attempt: Attempt): Promise<number> {
+  attempt.kind = "resolve";
+  const addresses = bytesOf(await addressesOf(name, attempt)).slice(0, MOST_ADDRESSES);
+  attempt.kind = "connect";
+  try {
+    return await dialled(addresses, port, attempt.signal);
+  } catch (error) {
+    if (!(error instanceof SystemError)) throw error;
+    throw failure({ step: "connect", error: -error.errno, text: "" }, attempt);
+  }
+}
 
 /** @throws NetError */
-export async function connectTcp({ host, port }: TcpTarget, options: ConnectOptions): Promise<Connection> {
-  return opening({ socket: tcpConnect({ host, port }), opened: "connect", kindOf: tcpKind }, options);
+export function connectTcp(to: TcpTarget, options: ConnectOptions): Promise<Connection> {
+  return attempted(
+    options,
+    "resolve",
+    async (attempt) => new EngineConnection(plainChannel(await connectSocket(to, attempt))),
+  );
 }
 
 /** Connects to a socket by its path. @throws NetError, with code EAGAIN if too many wait there */
-export function connectUnix(path: string): Promise<Connection> {
-  const socket = tcpConnect({ path });
-  return opening({ socket, opened: "connect", kindOf: () => "connect" }, { deadlineMs: LOCAL_MS });
-}
-
-/** Node's error codes for certificates. */
-const VERIFY =
-  /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CRL_|ERR_TLS_CERT_|INVALID_|HOSTNAME_MISMATCH|PATH_LENGTH_)/;
-
-/** @throws NetError if OpenSSL refuses its input */
-function checked(kind: NetFailure, given: Parameters<typeof createSecureContext>[0]): void {
+export async function connectUnix(path: string): Promise<Connection> {
   try {
-    createSecureContext(given);
+    return new EngineConnection(plainChannel(connectTo(host, path)));
   } catch (error) {
-    throw failure(error as Error, kind);
+    const code = error instanceof SystemError ? error.code : undefined;
+    throw new NetError((error as Error).message, "connect", code, { cause: error });
   }
 }
 
-function trustOf({ ca, certificate, host, insecure = false, port, serverName }: TlsTarget): ConnectionOptions {
-  if (ca !== undefined) checked("ca", { ca });
-  if (certificate !== undefined) checked("certificate", certificate);
-  const named: ConnectionOptions =
-    serverName === undefined
-      ? {}
-      : {
-          // The extension does not allow addresses (RFC 6066).
-          ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
-          checkServerIdentity: (_, shown) => checkServerIdentity(serverName, shown),
-        };
-  return { host, port, rejectUnauthorized: !insecure, ...(ca === undefined ? {} : { ca }), ...certificate, ...named };
+let certificates: { problemOf(chain: readonly Uint8Array[]): string } | undefined;
+
+/** The script is loaded for the first chain that needs it. */
+function judge(chain: readonly Uint8Array[]): string {
+  certificates ??= host.load("certificates");
+  return certificates.problemOf(chain);
+}
+
+/** Completes a handshake, or ends the connection. */
+async function handshaken(socket: number, connection: TlsConnection, attempt: Attempt): Promise<Connection> {
+  attempt.kind = "handshake";
+  try {
+    for (;;) {
+      if (attempt.signal.aborted) throw attempt.signal.reason;
+      const result = host.tlsHandshake(connection, judge);
+      if (result === undefined) return new EngineConnection(tlsChannel(socket, connection));
+      if (typeof result !== "string") throw failure(result, attempt);
+      await ready(socket, result, attempt.signal);
+    }
+  } catch (error) {
+    host.tlsEnd(connection);
+    throw error;
+  }
 }
 
 /** Connects and verifies the server. @throws NetError */
-export async function connectTls(to: TlsTarget, options: ConnectOptions): Promise<Connection> {
-  const socket: TLSSocket = tlsConnect(trustOf(to));
-  let isConnected = false;
-  socket.once("connect", () => {
-    isConnected = true;
-  });
-  const kindOf = (error: Error): NetFailure => {
-    if (VERIFY.test(codeOf(error) ?? "")) return "verify";
-    return isConnected ? "handshake" : tcpKind(error);
-  };
-  return opening({ socket, opened: "secureConnect", kindOf }, options);
-}
-
-function listening(server: Server, host: string, port: number): Promise<Listener> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ port, host, backlog: BACKLOG }, () => {
-      server.off("error", reject);
-      // Accept failed without a free descriptor; the next one may succeed.
-      server.on("error", () => undefined);
-      const bound = server.address();
-      resolve({
-        port: typeof bound === "object" && bound !== null ? bound.port : port,
-        close: () => void server.close(),
-      });
+export function connectTls(to: TlsTarget, options: ConnectOptions): Promise<Connection> {
+  const { ca, certificate, insecure = false, serverName = to.host } = to;
+  return attempted(options, "resolve", async (attempt) => {
+    const socket = await connectSocket(to, attempt);
+    if (options.acknowledgeMs !== undefined) limitAcknowledgement(host, socket, options.acknowledgeMs);
+    if (options.probeMs !== undefined) probe(host, socket, options.probeMs);
+    const made = host.tlsClient(socket, {
+      name: serverName,
+      ca: ca ?? (insecure ? "" : systemAuthorities(host)),
+      certificate: certificate?.cert ?? "",
+      key: certificate?.key ?? "",
+      insecure,
     });
+    if (!("step" in made)) return handshaken(socket, made, attempt);
+    host.close(socket);
+    throw failure(made, attempt);
   });
 }
 
-async function listen(create: () => Server, { host, port }: ListenAddress): Promise<Listener> {
-  if (host !== undefined) return listening(create(), host, port);
-  try {
-    return await listening(create(), EVERY_ADDRESS, port);
-  } catch {
-    return listening(create(), EVERY_IPV4_ADDRESS, port); // a kernel without IPv6; a port that is taken fails again
+/**
+ * Accepts the connections that wait, some at most.
+ * @returns whether one had to be left for lack of a descriptor or memory
+ */
+function acceptSome(listening: number, taken: (socket: number) => void): boolean {
+  for (let count = 0; count < BATCH; count++) {
+    const socket = host.accept(listening, ACCEPT_FLAGS);
+    if (socket === -Errno.EAGAIN) return false;
+    if (socket === -ECONNABORTED) continue;
+    if (socket < 0) return true;
+    taken(socket);
   }
+  return false;
+}
+
+/** Accepts connections until the signal is given. @param spare frees descriptors, and tells whether it did */
+async function acceptAll(
+  listening: number,
+  signal: AbortSignal,
+  taken: (socket: number) => void,
+  spare: () => boolean,
+): Promise<void> {
+  for (;;) {
+    await ready(listening, "read", signal);
+    if (!acceptSome(listening, (socket) => (signal.aborted ? host.close(socket) : taken(socket)))) continue;
+    if (spare()) continue;
+    // The connection waits; do not retry at once.
+    await unless(signal, new Promise<void>((resolve) => void setTimeout(resolve, PAUSE_MS)));
+  }
+}
+
+async function listenSocket({ host: name, port }: ListenAddress): Promise<number> {
+  if (name === undefined) return listenOn(host, port);
+  const options = { deadlineMs: LOOKUP_MS };
+  const [address] = bytesOf(await attempted(options, "resolve", (attempt) => addressesOf(name, attempt)));
+  return listenOn(host, port, address);
+}
+
+/** Accepts the connections of a socket. @returns a function that stops this */
+function taking(socket: number, taken: (socket: number) => void, spare = () => false): () => void {
+  const end = new AbortController();
+  acceptAll(socket, end.signal, taken, spare).catch((error) => {
+    if (!end.signal.aborted) throw error;
+  });
+  return () => end.abort();
+}
+
+/** A connection whose client has not sent enough yet. */
+interface Silent {
+  readonly socket: number;
+  /** Stops waiting for more. */
+  stop: () => void;
 }
 
 /**
@@ -307,38 +485,124 @@ async function listen(create: () => Server, { host, port }: ListenAddress): Prom
  */
 export type Needed = (first: Uint8Array, judged: number) => number;
 
+const anyByte: Needed = () => 1;
+/** A handshake costs memory and time: it begins once the client's first record is complete. */
+const firstRecord: Needed = (first) => {
+  if (first[0] !== TLS_HANDSHAKE) return 0;
+  return first.length < TLS_HEADER ? TLS_HEADER : TLS_HEADER + (first[3] ?? 0) * 256 + (first[4] ?? 0);
+};
+
+/** Makes a socket readable only with so many bytes, or at its end. */
+const readFrom = (socket: number, bytes: number) =>
+  host.setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, new Uint8Array(Int32Array.of(bytes).buffer));
+
 /**
- * @param taken receives each connection; with the C host, once its client has sent enough
- * @param _needed how much that is. @default any byte
- * @throws Error if the port is in use
+ * Holds connections until their clients have sent enough. Any client may open thousands: one that sends less, or resets
+ * the connection, costs some microseconds and a descriptor.
+ * @param begun receives each connection
  */
+function whenBegun(needed: Needed, begun: (socket: number) => void) {
+  const silent = new Waiting<Silent>(MOST_SILENT, ({ socket, stop }) => {
+    stop();
+    host.close(socket);
+  });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const expire = () => {
+    const dueMs = silent.expire(SILENT_MS);
+    timer = dueMs === undefined ? undefined : setTimeout(expire, dueMs);
+  };
+  return {
+    take: (socket: number) => {
+      silent.makeRoom(silent.size);
+      let [judged, awaited] = [0, 1];
+      const look = () => {
+        const size = Math.max(0, host.receive(socket, received, MSG_PEEK));
+        const bytes = size === 0 ? 0 : needed(received.subarray(0, size), judged);
+        // Readable with fewer bytes than requested: the connection has ended.
+        const isOver = bytes === 0 || size < awaited;
+        if (!isOver && size < bytes) {
+          [judged, awaited] = [size, bytes];
+          readFrom(socket, bytes);
+          one.stop = onReadable(socket, look);
+          return;
+        }
+        silent.delete(one);
+        if (isOver) return void host.close(socket);
+        if (awaited > 1) readFrom(socket, 1);
+        begun(socket);
+      };
+      const one: Silent = { socket, stop: onReadable(socket, look) };
+      silent.add(one);
+      timer ??= setTimeout(expire, SILENT_MS);
+    },
+    spare: () => silent.halve(),
+    close: () => {
+      clearTimeout(timer);
+      silent.clear();
+    },
+  };
+}
+
+/** @param begun receives each connection once its client has sent enough */
+async function listening(at: ListenAddress, needed: Needed, begun: (socket: number) => void): Promise<Listener> {
+  const socket = await listenSocket(at);
+  // Accepted connections inherit it.
+  sendAtOnce(host, socket);
+  const bound = new Uint8Array(28);
+  host.getsockname(socket, bound);
+  const connections = whenBegun(needed, begun);
+  const stop = taking(socket, connections.take, connections.spare);
+  let isOpen = true;
+  const close = () => {
+    if (!isOpen) return;
+    isOpen = false;
+    stop();
+    host.close(socket);
+    connections.close();
+  };
+  return { port: (bound[2] ?? 0) * 256 + (bound[3] ?? 0), close };
+}
+
+/** @param taken receives each connection once its client has sent enough @throws SystemError if the port is in use */
 export function listenTcp(
   at: ListenAddress,
   taken: (connection: Connection) => void,
-  _needed?: Needed,
+  needed: Needed = anyByte,
 ): Promise<Listener> {
-  return listen(() => createServer((socket) => taken(new SocketConnection(socket))), at);
+  return listening(at, needed, (socket) => taken(new EngineConnection(plainChannel(socket), true)));
 }
-
-const OWNER_ONLY = 0o600;
 
 /** A Unix socket that listens. */
 export interface UnixListener {
   close(): void;
 }
 
+const ROOT = 0;
+const OWNER_ONLY = 0o600;
+
 /**
- * Listens on a new path for this user and root: only they can open the file. Node cannot check who connects. @param
- * taken receives each connection @throws Error if the path exists or cannot be created
+ * Listens on a new path for this user and root: only they can open the file and connect. @param taken receives each
+ * connection @throws Error if the path exists or cannot be created
  */
 export async function listenUnix(path: string, taken: (connection: Connection) => void): Promise<UnixListener> {
-  const server = createServer((socket) => taken(new SocketConnection(socket)));
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ path, backlog: BACKLOG }, resolve);
+  const socket = listenPath(host, path, OWNER_ONLY);
+  const welcome = [ROOT, peerUid(host, socket)];
+  const stop = taking(socket, (connection) => {
+    if (welcome.includes(peerUid(host, connection))) taken(new EngineConnection(plainChannel(connection), true));
+    else host.close(connection);
   });
-  chmodSync(path, OWNER_ONLY);
-  return { close: () => void server.close() };
+  const close = () => {
+    stop();
+    host.close(socket);
+  };
+  return { close };
+}
+
+/** @throws Error in the TLS library's words */
+function identityOf({ cert, key }: TlsPair): TlsIdentity {
+  const made = host.tlsServer(cert, key);
+  if (typeof made === "string") throw new Error(made);
+  return made;
 }
 
 /**
@@ -347,37 +611,32 @@ export async function listenUnix(path: string, taken: (connection: Connection) =
  */
 export async function listenTls(
   at: ListenAddress,
-  { cert, key }: TlsPair,
+  pair: TlsPair,
   { handshakeMs }: TlsListenOptions,
   taken: (connection: Connection) => void,
 ): Promise<TlsListener> {
-  const common = { minVersion: "TLSv1.2", ALPNProtocols: ["http/1.1"] } as const;
-  let current: ReturnType<typeof createTlsServer> | undefined;
-  const create = () => {
-    const server = createTlsServer({ ...common, cert, key, handshakeTimeout: handshakeMs });
-    // By the client's end: the server's events name different objects for one connection.
-    const shaking = new Map<string, Socket>();
-    const endOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
-    const waiting = new Waiting<string>(MOST_HANDSHAKES, (end) => shaking.get(end)?.destroy());
-    const done = (end: string) => {
-      waiting.delete(end);
-      shaking.delete(end);
-    };
-    server.on("connection", (socket: Socket) => {
-      const end = endOf(socket);
-      waiting.makeRoom(shaking.size);
-      waiting.add(end);
-      shaking.set(end, socket);
-      socket.once("close", () => done(end));
-    });
-    server.on("secureConnection", (socket) => {
-      done(endOf(socket));
-      taken(new SocketConnection(socket));
-    });
-    server.on("tlsClientError", (_, socket) => socket.destroy());
-    current = server;
-    return server;
+  let identity = identityOf(pair);
+  const shaking = new Waiting<AbortController>(MOST_HANDSHAKES, (end) => end.abort());
+  const shakeHands = async (socket: number, { signal }: AbortController) => {
+    const connection = await attempted({ deadlineMs: handshakeMs, signal }, "handshake", (attempt) =>
+      handshaken(socket, host.tlsAccept(socket, identity), attempt),
+    );
+    taken(connection);
   };
-  const listener = await listen(create, at);
-  return { ...listener, use: (pair) => current?.setSecureContext({ ...pair, minVersion: common.minVersion }) };
+  const listener = await listening(at, firstRecord, (socket) => {
+    shaking.makeRoom(shaking.size);
+    const end = new AbortController();
+    shaking.add(end);
+    shakeHands(socket, end)
+      .finally(() => shaking.delete(end))
+      .catch((error) => {
+        if (!(error instanceof NetError)) throw error;
+      });
+  });
+  return {
+    ...listener,
+    use: (next) => {
+      identity = identityOf(next);
+    },
+  };
 }

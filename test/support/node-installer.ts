@@ -3,8 +3,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LOOKUP_SOCKET_NAME } from "../../cni/contract";
-import { connectUnix } from "../../system/net";
 import { type Installer, TestNode } from "../kernel/installer-node";
+import { connectUnix } from "./node/net";
 import { mebibytes } from "./processes";
 
 const CHAIN = JSON.stringify({ cniVersion: "1.0.0", name: "net", plugins: [{ type: "bridge" }] });

@@ -1,4 +1,4 @@
-/** The webhook's server in a process, by Node or by the engine, and clients of it. */
+/** The webhook's server in a process, and clients of it. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -8,7 +8,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { connect, type TLSSocket } from "node:tls";
-import { bundle } from "../../build/bundle";
 import { buildExecutable } from "../../build/engine";
 import { PRODUCT } from "../../build/programs";
 import type { ServerLimits } from "../../controllers/multus/webhook/server";
@@ -17,20 +16,6 @@ import type { TlsPair } from "../../system/net";
 import type { Order } from "./webhook-main";
 
 const MAIN = join(__dirname, "webhook-main.ts");
-
-/** By what the server runs: each builds it in a directory and gives the command that starts it. */
-export const RUNTIMES = {
-  node: async (directory: string) => {
-    const script = join(directory, "main.js");
-    await bundle(MAIN, script);
-    return [process.execPath, script];
-  },
-  engine: async (directory: string) => {
-    const executable = join(directory, "webhook");
-    await buildExecutable(executable, { ...PRODUCT, programs: { webhook: MAIN } });
-    return [executable, "webhook"];
-  },
-} as const;
 
 /** A certificate for 127.0.0.1, known by its common name. */
 export const certificateFor = (name: string): TlsPair => authority(name, { names: ["127.0.0.1"] });
@@ -72,14 +57,11 @@ export class WebhookProcess {
   }
 
   /** Clients trust all of the certificates; the first is shown. */
-  static async start(
-    runtime: keyof typeof RUNTIMES,
-    certificates: readonly TlsPair[],
-    limits: Partial<ServerLimits> = {},
-  ): Promise<WebhookProcess> {
+  static async start(certificates: readonly TlsPair[], limits: Partial<ServerLimits> = {}): Promise<WebhookProcess> {
     const directory = mkdtempSync(join(tmpdir(), "webhook-"));
-    const [program = "", ...args] = await RUNTIMES[runtime](directory);
-    const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+    const executable = join(directory, "webhook");
+    await buildExecutable(executable, { ...PRODUCT, programs: { webhook: MAIN } });
+    const child = spawn(executable, ["webhook"], { stdio: ["ignore", "pipe", "pipe"] });
     const [port] = (await once(child.stdout, "data")) as [Buffer];
     const orders = connectPlain(Number(port.toString()), "127.0.0.1");
     const made = new WebhookProcess(

@@ -1,4 +1,4 @@
-/** Programs on the engine, built into an executable: the event loop, and the twins of Node's modules. */
+/** Programs on the engine, built into an executable: the event loop, and what it has of Node. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -17,7 +17,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "programs-"));
   executable = join(directory, "linkerd-cni");
   const [steps, folder] = [join(root, "test", "support", "host-steps"), join(root, "test", "support", "programs")];
-  const programs = Object.fromEntries(["loop", "twins", "stop"].map((name) => [name, join(folder, `${name}.ts`)]));
+  const programs = Object.fromEntries(["loop", "node", "stop"].map((name) => [name, join(folder, `${name}.ts`)]));
   await buildExecutable(executable, {
     main: join(steps, "main.ts"),
     scripts: join(steps, "scripts"),
@@ -58,7 +58,7 @@ describe("the program", () => {
   });
 
   it("is refused if no program has its name", async () => {
-    const known = "known are loop, twins, stop";
+    const known = "known are loop, node, stop";
     expect(await end(["install"])).toEqual({
       status: 2,
       stdout: "",
@@ -152,12 +152,12 @@ describe("signals", () => {
   });
 });
 
-describe("twins have the same results as Node's modules", () => {
+describe("modules have the same results as Node's", () => {
   it.each(Object.keys(cases))("%s", async (name) => {
     const [here, there] = [join(directory, `${name}-node`), join(directory, `${name}-engine`)];
     await mkdir(here);
     await mkdir(there);
-    const { status, stdout, stderr } = await end(["twins", name, there]);
+    const { status, stdout, stderr } = await end(["node", name, there]);
     expect([status, stderr]).toEqual([0, ""]);
     expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(await cases[name]?.(here))));
   });

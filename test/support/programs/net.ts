@@ -1,17 +1,9 @@
 /** Programs that exercise the engine's connections and keys; the first argument names one, the others (JSON) are options. */
-import {
-  generateKey,
-  publicKeyOf,
-  randomBytes,
-  randomUUID,
-  readPair,
-  sha256,
-  sign,
-} from "../../../system/crypto.engine";
+import { generateKey, publicKeyOf, randomBytes, randomUUID, readPair, sha256, sign } from "../../../system/crypto";
 import { host } from "../../../system/engine/host";
 import { ready, run } from "../../../system/engine/loop";
 import type { Connection, ListenAddress, TlsListener, TlsPair, TlsTarget } from "../../../system/net";
-import { connectTcp, connectTls, listenTcp, listenTls } from "../../../system/net.engine";
+import { connectTcp, connectTls, listenTcp, listenTls } from "../../../system/net";
 import { NetError } from "../../../system/net-error";
 
 const print = (value: unknown) => void host.write(1, host.encode(`${JSON.stringify(value)}\n`));

@@ -6,7 +6,7 @@ import * as fc from "fast-check";
 import { until } from "../../support/controllers";
 import { Crowd } from "../../support/crowd";
 import { metricIn } from "../../support/metrics";
-import { certificateFor, RUNTIMES, WebhookProcess } from "../../support/webhook";
+import { certificateFor, WebhookProcess } from "../../support/webhook";
 
 const review = (namespace = "shop", pod: object = {}) =>
   JSON.stringify({
@@ -26,12 +26,12 @@ const MIB = 1 << 20;
 // Thousands of connections take their time on a busy machine.
 jest.setTimeout(180_000);
 
-describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's server by %s", (runtime) => {
+describe("the webhook's server", () => {
   let server: WebhookProcess;
   const certificates = Promise.all([certificateFor("one"), certificateFor("two")]);
 
   beforeEach(async () => {
-    server = await WebhookProcess.start(runtime, await certificates);
+    server = await WebhookProcess.start(await certificates);
   });
 
   afterEach(() => server.stop());
@@ -119,7 +119,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
 
   test("closes connections without data, with too little or with nonsense", async () => {
     await server.stop();
-    server = await WebhookProcess.start(runtime, await certificates, {
+    server = await WebhookProcess.start(await certificates, {
       handshakeMs: 5_000,
       bodyMs: 2_000,
       idleMs: 5_000,
@@ -140,7 +140,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
 
   test("answers reviews of any size beside bodies that do not come to their end", async () => {
     await server.stop();
-    server = await WebhookProcess.start(runtime, await certificates, { bodyMs: 300_000, idleMs: 300_000 });
+    server = await WebhookProcess.start(await certificates, { bodyMs: 300_000, idleMs: 300_000 });
     const head = "POST /annotate-multus-v1-pod HTTP/1.1\r\nhost: webhook\r\ncontent-type: application/json\r\n";
     const small: TLSSocket[] = [];
     // More than the reviews that are answered at once; fewer at a time than the handshakes in progress may be.
@@ -160,7 +160,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
 
   test("answers reviews beside thousands of silent connections", async () => {
     await server.stop();
-    server = await WebhookProcess.start(runtime, await certificates, { handshakeMs: 300_000, idleMs: 300_000 });
+    server = await WebhookProcess.start(await certificates, { handshakeMs: 300_000, idleMs: 300_000 });
     // Without a handshake, with half of one, and with nothing behind it.
     const crowds = [new Crowd(server.port, "", { size: 2_000 }), new Crowd(server.port, "\x16\x03\x01", { size: 500 })];
     try {
@@ -177,7 +177,7 @@ describe.each(Object.keys(RUNTIMES) as (keyof typeof RUNTIMES)[])("the webhook's
 
   test("survives requests with changed, missing or additional bytes", async () => {
     await server.stop();
-    server = await WebhookProcess.start(runtime, await certificates, { bodyMs: 1_000, idleMs: 2_000 });
+    server = await WebhookProcess.start(await certificates, { bodyMs: 1_000, idleMs: 2_000 });
     const body = review();
     const head = "POST /annotate-multus-v1-pod HTTP/1.1\r\nhost: webhook\r\ncontent-type: application/json\r\n";
     const request = Buffer.from(`${head}content-length: ${body.length}\r\n\r\n${body}`);
