@@ -3,10 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { App, Chart } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
-import { byName, chart, documents, helm, type Rendered, run, template, templateRefusal, withValues } from "./helm";
-
-const suite = helm === undefined ? describe.skip : describe;
-const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
+import { byName, chart, documents, helmSuite, type Rendered, run, template, templateRefusal, withValues } from "./helm";
 
 const DIGEST = `sha256:${"0123456789abcdef".repeat(4)}`;
 
@@ -16,7 +13,7 @@ function constructed(props: LinkerdCniProps = {}): readonly Rendered[] {
   return scope.toJson() as Rendered[];
 }
 
-suite(`dist/charts/linkerd2-cni with the real helm${title}`, () => {
+helmSuite("dist/charts/linkerd2-cni with the real helm", () => {
   test("lints strictly", () => {
     expect(run("lint", "--strict", chart)).toContain("0 chart(s) failed");
   });

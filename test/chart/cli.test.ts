@@ -5,10 +5,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { runIn } from "../../cli/io.testing";
 import { asText, typed, withAssignments } from "../../cli/set";
-import { byName, documents, helm, template } from "./helm";
-
-const suite = helm === undefined ? describe.skip : describe;
-const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
+import { byName, documents, helm, helmSuite, template } from "./helm";
 
 async function installCni(args: readonly string[]) {
   const { code, out } = await runIn({}, ["install-cni", ...args]);
@@ -31,7 +28,7 @@ const lines: readonly (readonly string[])[] = [
   ["--set", "resources.cpu.limit=1,resources.memory.request=64Mi", "--set", "resources.cpu.limit=2"],
 ];
 
-suite(`install-cni prints what helm renders, and the namespace${title}`, () => {
+helmSuite("install-cni prints what helm renders, and the namespace", () => {
   test.each(lines.map((args) => [args.join(" "), args] as const))("%s", async (_, args) => {
     const [namespace, ...others] = await installCni(args);
     expect(namespace?.kind).toBe("Namespace");
@@ -40,7 +37,7 @@ suite(`install-cni prints what helm renders, and the namespace${title}`, () => {
   });
 });
 
-suite(`--set and --set-string read what helm reads${title}`, () => {
+helmSuite("--set and --set-string read what helm reads", () => {
   const folder = mkdtempSync(join(tmpdir(), "set-"));
   afterAll(() => rmSync(folder, { recursive: true }));
 

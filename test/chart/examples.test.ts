@@ -7,7 +7,7 @@ import { values } from "../../constructs/values";
 import { registry, repository, version } from "../../constructs/version";
 import { readValues } from "../../helm/read";
 import { constructed, linkerd2Cni } from "./charts";
-import { byName, documents, helm, kustomized, kustomizeSuite, type Rendered, root, run, withValues } from "./helm";
+import { byName, documents, helmSuite, kustomized, kustomizeSuite, type Rendered, root, run, withValues } from "./helm";
 import { lacking, validate, versions } from "./kubeconform";
 
 const examples = join(root, "examples");
@@ -81,9 +81,7 @@ test("Karpenter's nodes start with the taint that the installer removes", () => 
   expect(pool.spec.template.spec.startupTaints).toEqual([{ key: STARTUP_TAINT, effect: "NoSchedule" }]);
 });
 
-const helmSuite = helm === undefined ? describe.skip : describe;
-
-helmSuite(`examples for Helm${helm === undefined ? " (no helm: set HELM or put it on PATH)" : ""}`, () => {
+helmSuite("examples for Helm", () => {
   /** Renders the chart at the path that an example names, with the values that it gives. */
   const rendered = (path: string, release: string, given: unknown) =>
     withValues(given, (file) =>

@@ -18,6 +18,10 @@ export function findProgram(name: string, told: string | undefined): string | un
 
 /** The real helm, if installed. */
 export const helm = findProgram("helm", process.env["HELM"]);
+const helmMissing = helm === undefined ? "helm: set HELM or put it on PATH" : undefined;
+
+/** Suites that run helm run if it is installed. */
+export const helmSuite = (name: string, body: () => void): void => suite(name, helmMissing, body);
 
 /** The test cluster's kubectl, whose kustomize is of its version: those of distributions are old. */
 const kubectl = join(paths.binaries, "kubectl");

@@ -2,7 +2,7 @@ import { App, Chart } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
 import { exposedMetrics } from "../support/metrics";
 import { type Cases, promtoolSuite, testAlerts } from "./alerts";
-import { byName, helm, type Rendered, template } from "./helm";
+import { byName, helmSuite, type Rendered, template } from "./helm";
 import { checkMetrics, checkRules, type RuleFile, testRules } from "./promtool";
 
 const ALL: LinkerdCniProps = {
@@ -35,9 +35,7 @@ function dashboardOf(objects: Readonly<Record<string, Rendered>>): Dashboard {
 
 const targetsOf = ({ panels }: Dashboard) => panels.flatMap(({ targets }) => targets ?? []);
 
-const helmSuite = helm === undefined ? describe.skip : describe;
-
-helmSuite(`monitoring by the real helm${helm === undefined ? " (no helm: set HELM or put it on PATH)" : ""}`, () => {
+helmSuite("monitoring by the real helm", () => {
   const flags = ["podMonitor", "prometheusRule", "grafanaDashboard", "repairController", "nri"];
   const rendered = () => byName(template(...flags.flatMap((name) => ["--set", `${name}.enabled=true`])));
 

@@ -6,7 +6,7 @@ import { constructed, linkerdMultus, rendered } from "./charts";
 import {
   byName,
   documents,
-  helm,
+  helmSuite,
   kustomized,
   kustomizeSuite,
   type Rendered,
@@ -16,8 +16,6 @@ import {
   withValues,
 } from "./helm";
 
-const suite = helm === undefined ? describe.skip : describe;
-const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
 const NAMESPACE = "linkerd-multus";
 
 const template = (...flags: readonly string[]) => rendered(linkerdMultus, NAMESPACE, ...flags);
@@ -25,7 +23,7 @@ const expected = (props: LinkerdMultusProps = {}) => byName(constructed(linkerdM
 const podTemplate = (manifests: readonly Rendered[]) =>
   (manifests.find(({ kind }) => kind === "Deployment") as unknown as { spec: { template: object } }).spec.template;
 
-suite(`dist/charts/linkerd-multus with the real helm${title}`, () => {
+helmSuite("dist/charts/linkerd-multus with the real helm", () => {
   test("lints strictly", () => {
     expect(run("lint", "--strict", linkerdMultus.path)).toContain("0 chart(s) failed");
   });

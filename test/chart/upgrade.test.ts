@@ -1,10 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { byName, chart, documents, helm, type Rendered, run, template } from "./helm";
-
-const suite = helm === undefined ? describe.skip : describe;
-const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
+import { byName, chart, documents, helmSuite, type Rendered, run, template } from "./helm";
 
 const podTemplate = (manifests: readonly Rendered[]) =>
   (manifests.find(({ kind }) => kind === "DaemonSet") as unknown as { spec: { template: object } }).spec.template;
@@ -22,7 +19,7 @@ function withChartYaml(change: (text: string) => string): readonly Rendered[] {
   }
 }
 
-suite(`installing and upgrading with the real helm${title}`, () => {
+helmSuite("installing and upgrading with the real helm", () => {
   test("pods are not replaced when only the chart's version changes", () => {
     const bumped = withChartYaml((text) => text.replace(/^version: .*$/m, "version: 9.9.9"));
     expect(byName(bumped)).toEqual(byName(template()));

@@ -1,10 +1,7 @@
 import { join } from "node:path";
 import { constructed, linkerd2Cni } from "./charts";
-import { byName, helm, template, templateRefusal } from "./helm";
+import { byName, helmSuite, template, templateRefusal } from "./helm";
 import { files, folder, given } from "./values-files";
-
-const suite = helm === undefined ? describe.skip : describe;
-const title = helm === undefined ? " (no helm: set HELM or put it on PATH)" : "";
 
 const IMAGE = "is the image of linkerd's own chart, which cannot run here: take `image` out of your values";
 
@@ -36,7 +33,7 @@ function both(message: string): readonly [string, string] {
 
 const taken = files.filter((name) => !(name in refused));
 
-suite(`values files of users${title}`, () => {
+helmSuite("values files of users", () => {
   test("linkerd's own values and at least twenty others are tried", () => {
     expect(files).toEqual(expect.arrayContaining(["linkerd-defaults.yaml", ...Object.keys(refused)]));
     expect(taken.length).toBeGreaterThanOrEqual(21);

@@ -1,6 +1,7 @@
 /** Argo CD's application controller and repository server, with Redis and a local Git repository. */
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { until } from "../support/until";
 import {
   type ChartTool,
   define,
@@ -11,7 +12,6 @@ import {
   type Values,
 } from "./gitops";
 import { paths } from "./paths";
-import { until } from "./pods";
 import type { TestCluster } from "./suite";
 
 const NAMESPACE = "argocd";

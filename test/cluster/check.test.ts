@@ -4,12 +4,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { buildCli } from "../../build/cli";
 import { outputs } from "../../build/paths";
 import { unpacked } from "../../cli/report/archive.testing";
+import { until } from "../support/until";
 import { API_PORT, NODE } from "./addresses";
 import { moveCniDirectories } from "./directories";
 import { signalInstaller } from "./faults";
 import { PROGRAMS_IMAGE } from "./images";
 import { onDisk, paths } from "./paths";
-import { namespace, pod, until } from "./pods";
+import { namespace, pod } from "./pods";
 import { BIN_DIR, clusterSuite, NET_DIR, type TestCluster } from "./suite";
 
 interface Check {

@@ -1,10 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
+import { until } from "../support/until";
 import { type Cost, measure, median, memoryOf, printTable } from "./costs";
 import { CONFIGURATION, configure } from "./node";
 import { withPeer } from "./peer";
-import { type PodOptions, pod, until } from "./pods";
+import { type PodOptions, pod } from "./pods";
 import { clusterSuite } from "./suite";
 
 /** Rounds, and pods of each kind in a round: every chain takes its turn, so that other load affects all of them. */

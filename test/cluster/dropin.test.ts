@@ -5,11 +5,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { rounds } from "../support/rounds";
 import { differences } from "../support/snapshot";
+import { until } from "../support/until";
 import { startDaemon } from "./cluster";
 import { powerOff, powerOn, restartRuntimeAlone } from "./faults";
 import { CONFIGURATION, configure, kubelet } from "./node";
 import { onDisk } from "./paths";
-import { pod, until } from "./pods";
+import { pod } from "./pods";
 import { PodStream } from "./stream";
 import { clusterSuite, NET_DIR } from "./suite";
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { aligned } from "../../cli/aligned";
 import { rounds } from "../support/rounds";
 import { differences } from "../support/snapshot";
+import { until } from "../support/until";
 import {
   evictInstaller,
   forceDeleteInstaller,
@@ -17,7 +18,7 @@ import {
   withoutNetwork,
 } from "./faults";
 import { onDisk } from "./paths";
-import { INJECTED, pod, until } from "./pods";
+import { INJECTED, pod } from "./pods";
 import { PodStream } from "./stream";
 import { clusterSuite, NET_DIR } from "./suite";
 

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "../support/until";
 import { NODE } from "./addresses";
 import { makeAccountsKey } from "./certificates";
 import { makeCgroups, removeCgroups } from "./cgroups";
@@ -9,7 +10,6 @@ import { apiServer, controlPlane } from "./control-plane";
 import type { Machine } from "./machine";
 import { mountRun, unmount } from "./mounts";
 import { containerd, kubelet } from "./node";
-import { until } from "./pods";
 
 /** Runs something while the API server is down, which it is for at least so long. */
 export async function withoutApiServer(machine: Machine, seconds: number, work: () => Promise<void>): Promise<void> {

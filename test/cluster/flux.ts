@@ -5,6 +5,7 @@ import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { parse } from "yaml";
+import { until } from "../support/until";
 import {
   type ChartTool,
   define,
@@ -17,7 +18,6 @@ import {
   type Values,
 } from "./gitops";
 import { paths } from "./paths";
-import { until } from "./pods";
 import type { TestCluster } from "./suite";
 
 const execute = promisify(execFile);

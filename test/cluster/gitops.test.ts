@@ -5,6 +5,7 @@ import { parseAllDocuments } from "yaml";
 import { CRD } from "../support/multus";
 import { suite, which } from "../support/requirements";
 import { differences } from "../support/snapshot";
+import { until } from "../support/until";
 import { ArgoCd } from "./argocd";
 import { FluxHelm, FluxKustomize } from "./flux";
 import {
@@ -18,7 +19,7 @@ import {
 } from "./gitops";
 import { linkerdChart } from "./linkerd-chart";
 import { importNextImage } from "./next-image";
-import { pod, until } from "./pods";
+import { pod } from "./pods";
 import { PodStream } from "./stream";
 import { clusterSuite, type TestCluster } from "./suite";
 

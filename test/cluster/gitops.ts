@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { parseAllDocuments } from "yaml";
 import { outputs, root } from "../../build/paths";
+import { until } from "../support/until";
 import { paths } from "./paths";
-import { type Kubectl, until } from "./pods";
+import type { Kubectl } from "./pods";
 
 const execute = promisify(execFile);
 

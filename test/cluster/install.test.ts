@@ -4,10 +4,11 @@ import { parse } from "yaml";
 import { root } from "../../build/paths";
 import { PLATFORMS, type PlatformName } from "../../constructs/platforms";
 import { differences } from "../support/snapshot";
+import { until } from "../support/until";
 import { listing, moveCniDirectories } from "./directories";
 import { signalInstaller } from "./faults";
 import { onDisk } from "./paths";
-import { namespace, pod, podAnnotations, podSpec, until } from "./pods";
+import { namespace, pod, podAnnotations, podSpec } from "./pods";
 import { clusterSuite, NET_DIR, type TestCluster } from "./suite";
 
 /** The proxy's answer to a redirected connection, and the application's answer to one that was not. */

@@ -3,10 +3,10 @@ import { existsSync } from "node:fs";
 import { promisify } from "node:util";
 import { root } from "../../build/paths";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 import { addedSince, hostState } from "./host";
 import { Machine } from "./machine";
 import { paths } from "./paths";
-import { until } from "./pods";
 import { lacks } from "./suite";
 
 const execute = promisify(execFile);

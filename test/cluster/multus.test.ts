@@ -4,11 +4,12 @@ import { root } from "../../build/paths";
 import { NodePath } from "../../cni/contract";
 import { isFull } from "../support/rounds";
 import { differences } from "../support/snapshot";
+import { until } from "../support/until";
 import { API_PORT } from "./addresses";
 import { CertManager } from "./cert-manager";
 import { Admissions, definition, Multus, type MultusKind, OPERATOR } from "./multus";
 import { onDisk } from "./paths";
-import { INJECTED, type Pod, pod, until } from "./pods";
+import { INJECTED, type Pod, pod } from "./pods";
 import { BIN_DIR, clusterSuite, NET_DIR, type TestCluster } from "./suite";
 
 const ENABLED = { "linkerd.io/multus": "enabled", "linkerd.io/inject": "enabled" };

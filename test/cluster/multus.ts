@@ -3,12 +3,13 @@ import { basename, dirname, join } from "node:path";
 import { Progress } from "../../build/progress";
 import { NodePath } from "../../cni/contract";
 import { CRD } from "../support/multus";
+import { until } from "../support/until";
 import { buildMultus } from "./binaries";
 import { kubeconfig } from "./certificates";
 import { PROGRAMS_IMAGE } from "./images";
 import type { Machine } from "./machine";
 import { onDisk, paths } from "./paths";
-import { type Kubectl, until } from "./pods";
+import type { Kubectl } from "./pods";
 import { BIN_DIR, NET_DIR, type TestCluster } from "./suite";
 
 const CHART = "dist/charts/linkerd-multus";

@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { Progress } from "../../build/progress";
 import { rounds } from "../support/rounds";
 import { differences } from "../support/snapshot";
+import { until } from "../support/until";
 import { NODE } from "./addresses";
 import { buildContainerd } from "./binaries";
 import { startDaemon } from "./cluster";
 import { sandboxes } from "./faults";
 import { containerd, kubelet, usePrograms } from "./node";
 import { paths } from "./paths";
-import { type Pod, pod, until } from "./pods";
+import { type Pod, pod } from "./pods";
 import { clusterSuite } from "./suite";
 
 const otherKubelet = process.env["KUBELET_PEER"];

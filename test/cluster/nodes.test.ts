@@ -2,10 +2,11 @@ import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { rounds } from "../support/rounds";
 import { differences } from "../support/snapshot";
+import { until } from "../support/until";
 import { NODE } from "./addresses";
 import { median } from "./costs";
 import { followInstaller, forceDeleteInstaller } from "./faults";
-import { type Pod, pod, podAnnotations, podSpec, until } from "./pods";
+import { type Pod, pod, podAnnotations, podSpec } from "./pods";
 import { clusterSuite } from "./suite";
 
 const NOWHERE = JSON.stringify({

@@ -8,12 +8,13 @@ import { outputs } from "../../build/paths";
 import { NodePath, NriVariable } from "../../cni/contract";
 import { defaultStanza } from "../support/default-stanza";
 import { rounds as asked } from "../support/rounds";
+import { until } from "../support/until";
 import { median, printTable } from "./costs";
 import { ContainerRuntime } from "./cri";
 import { CONFIGURATION, configure, kubelet, NRI_SOCKET, RUNTIME_SOCKET } from "./node";
 import { inSandbox } from "./nri";
 import { withPeer } from "./peer";
-import { INJECTED, pod, until } from "./pods";
+import { INJECTED, pod } from "./pods";
 import { clusterSuite } from "./suite";
 
 /** Rounds, there and back, and pods of each kind in a round, so that other load affects every way. */

@@ -4,11 +4,12 @@
  */
 
 import { rounds } from "../support/rounds";
+import { until } from "../support/until";
 import { ContainerRuntime } from "./cri";
 import { HostileNeighbour } from "./hostile";
 import { RUNTIME_SOCKET } from "./node";
 import { ADMIN_PORT, inPod, NriPlugin } from "./nri";
-import { INJECTED, pod, until } from "./pods";
+import { INJECTED, pod } from "./pods";
 import { PodStream } from "./stream";
 import { clusterSuite } from "./suite";
 

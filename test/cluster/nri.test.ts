@@ -3,10 +3,11 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { buildCli } from "../../build/cli";
 import { outputs } from "../../build/paths";
+import { until } from "../support/until";
 import { sandboxTimes } from "./costs";
 import { CONFIGURATION } from "./node";
 import { inPod, NriPlugin, restartRuntime } from "./nri";
-import { INJECTED, type Pod, pod, podAnnotations, podSpec, until } from "./pods";
+import { INJECTED, type Pod, pod, podAnnotations, podSpec } from "./pods";
 import { PodStream } from "./stream";
 import { clusterSuite, type TestCluster } from "./suite";
 

@@ -1,7 +1,7 @@
+import { until } from "../support/until";
 import { startDaemon } from "./cluster";
 import type { Machine } from "./machine";
 import { containerd, setNriValidator } from "./node";
-import { until } from "./pods";
 import type { TestCluster } from "./suite";
 
 const NAME = "linkerd-cni-nri";

@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { PROGRAMS_IMAGE } from "./images";
 import type { Machine } from "./machine";
 import { paths } from "./paths";
@@ -170,10 +169,4 @@ export class Kubectl {
   async stop(...names: readonly string[]): Promise<void> {
     await this.run("delete", "pod", ...names, "--timeout=60s");
   }
-}
-
-/** Waits for something that becomes true. */
-export async function until(what: string, condition: () => Promise<boolean>, seconds = 60): Promise<void> {
-  for (const end = Date.now() + seconds * 1000; Date.now() < end; await sleep(100)) if (await condition()) return;
-  throw new Error(`waited ${seconds} s for ${what}`);
 }

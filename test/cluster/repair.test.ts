@@ -1,10 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { rounds } from "../support/rounds";
+import { until } from "../support/until";
 import { NODE } from "./addresses";
 import { powerOff, powerOn } from "./faults";
 import { INJECT, injectorAvailable, injectorWebhook, installInjector } from "./injector";
 import { CONFIGURATION, cleanDisk, configure } from "./node";
-import { pod, podAnnotations, podSpec, until } from "./pods";
+import { pod, podAnnotations, podSpec } from "./pods";
 import { clusterSuite } from "./suite";
 
 const KEY = "linkerd.io/cni-not-ready";

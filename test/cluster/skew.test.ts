@@ -6,8 +6,9 @@ import { outputs } from "../../build/paths";
 import { version } from "../../constructs";
 import { suite } from "../support/requirements";
 import { differences } from "../support/snapshot";
+import { until } from "../support/until";
 import { importImage } from "./images";
-import { pod, until } from "./pods";
+import { pod } from "./pods";
 import { PodStream } from "./stream";
 import { clusterSuite } from "./suite";
 

@@ -7,11 +7,12 @@ import { isPlugin, PLUGIN_TYPE } from "../../cni/stanza";
 import type { CallRecord } from "../../host/call-log";
 import { suite, which } from "../support/requirements";
 import { snapshot } from "../support/snapshot";
+import { until } from "../support/until";
 import { down, up } from "./cluster";
 import { Machine } from "./machine";
 import type { ContainerdVersion } from "./node";
 import { onDisk, paths } from "./paths";
-import { Kubectl, until } from "./pods";
+import { Kubectl } from "./pods";
 import { missing } from "./requirements";
 
 export const NET_DIR = "/etc/cni/net.d";

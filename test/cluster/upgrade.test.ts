@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../build/paths";
 import { differences } from "../support/snapshot";
+import { until } from "../support/until";
 import { importNextImage } from "./next-image";
-import { pod, until } from "./pods";
+import { pod } from "./pods";
 import { PodStream } from "./stream";
 import { clusterSuite } from "./suite";
 

@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { IMAGE_NAME } from "../../build/image/image";
 import { outputs, root as project } from "../../build/paths";
@@ -12,6 +11,7 @@ import { ApiStub, json } from "../support/api-server";
 import { defaultStanza } from "../support/default-stanza";
 import { missing, suite } from "../support/requirements";
 import { differences, snapshot } from "../support/snapshot";
+import { until } from "../support/until";
 import { unpackImage } from "./archive";
 import { Containerd } from "./containerd";
 
@@ -31,11 +31,6 @@ const PRIMARY = `{
 
 const built = existsSync(outputs.image) ? undefined : "the built image: npm run build";
 const lacks = missing({ root: true, programs: ["containerd", "ctr", "containerd-shim-runc-v2", "runc"] }) ?? built;
-
-async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 30_000; Date.now() < end; await sleep(50)) if (await condition()) return;
-  throw new Error(`waited 30 s for ${what}`);
-}
 
 const foreign = missing({ programs: ["qemu-aarch64"] }) ?? built;
 

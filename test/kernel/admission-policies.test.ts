@@ -2,9 +2,9 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { App, Chart } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "../../constructs";
-import { until } from "../support/controllers";
 import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 import { certificateFor } from "../support/webhook";
 
 const PROXY_UID = "config.linkerd.io/proxy-uid";

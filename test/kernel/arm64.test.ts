@@ -8,7 +8,6 @@ import { FakeRuntime } from "../../nri/runtime.testing";
 import { config, prevResult } from "../../plugin/protocol-cases.testing";
 import { AdmissionApi } from "../support/admission";
 import { type Answer, ApiStub, json } from "../support/api-server";
-import { until } from "../support/controllers";
 import { failing, meshedPod, NODE } from "../support/meshed-pod";
 import { OperatorProcess } from "../support/multus";
 import { hasProgram, namespacesMissing, withRunDir } from "../support/netns";
@@ -18,6 +17,7 @@ import { freePort } from "../support/ports";
 import { startProgram } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 import { TestNode } from "./installer-node";
 
 const EMULATOR = ["/usr/bin/env", "qemu-aarch64"] as const;

@@ -1,11 +1,12 @@
 import { StartupTaint } from "../../installer/taint";
 import { httpsTransport } from "../../kubernetes/transport";
-import { RunningController, until } from "../support/controllers";
+import { RunningController } from "../support/controllers";
 import { ended, failing, NODE, passed } from "../support/meshed-pod";
 import { PodsInApi } from "../support/pods-in-api";
 import { buildPrograms } from "../support/program";
 import { type RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 
 const KEY = "linkerd.io/cni-not-ready";
 const DELETED = "LinkerdCNINotConfigured";

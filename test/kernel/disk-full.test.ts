@@ -6,9 +6,9 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ApiStub, json } from "../support/api-server";
-import { until } from "../support/controllers";
 import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
+import { until } from "../support/until";
 import { type Installer, TestNode } from "./installer-node";
 
 jest.setTimeout(120_000);

@@ -6,13 +6,13 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { eventually, FakeRuntime } from "../../nri/runtime.testing";
 import { type Answer, ApiStub, json, reset } from "../support/api-server";
-import { until } from "../support/controllers";
 import { Node } from "../support/netns";
 import { freePort } from "../support/ports";
 import { mebibytes } from "../support/processes";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
 import { emptyCluster, environmentOf, operatorFlags, repairFlags } from "../support/program-settings";
 import { missing, suite } from "../support/requirements";
+import { until } from "../support/until";
 import { TestNode } from "./installer-node";
 
 /** MiB that a program may take at its peak: the operator reads three answers of up to 8 MiB at once, and copies each as it grows. */

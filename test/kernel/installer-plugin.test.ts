@@ -6,9 +6,9 @@ import { chmodSync, copyFileSync, readFileSync, statSync, writeFileSync } from "
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiStub, json } from "../support/api-server";
-import { until } from "../support/controllers";
 import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
+import { until } from "../support/until";
 import { type Installer, SMALL_PLUGIN, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';

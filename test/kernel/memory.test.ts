@@ -6,13 +6,13 @@ import { outputs } from "../../build/paths";
 import { Annotation, OperatorPath } from "../../cni/contract";
 import { reviewOf } from "../support/admission-review";
 import { ApiStub } from "../support/api-server";
-import { until } from "../support/controllers";
 import { failing, meshedPod, NODE, ownedBy, passed, running } from "../support/meshed-pod";
 import { PodsApi } from "../support/pods-api";
 import { freePort } from "../support/ports";
 import { kilobytes } from "../support/processes";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
 import { environmentOf, operatorFlags, repairFlags } from "../support/program-settings";
+import { until } from "../support/until";
 import { TestNode } from "./installer-node";
 
 const descriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;

@@ -4,9 +4,9 @@ import { App, Chart } from "cdk8s";
 import { parse } from "yaml";
 import { root } from "../../build/paths";
 import { LinkerdCni, LinkerdMultus } from "../../constructs";
-import { until } from "../support/controllers";
 import { RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 
 const definitions = join(root, ".cache", "prometheus-operator");
 const lacks = existsSync(definitions)

@@ -9,11 +9,12 @@ import { Registry } from "../../process/metrics";
 import { authority, certificate } from "../../system/certificates.testing";
 import type { TlsPair } from "../../system/net";
 import { AdmissionApi, CONFIGURATION, SECRET, SERVICE, type Webhooks } from "../support/admission";
-import { fastClock, until } from "../support/controllers";
+import { fastClock } from "../support/controllers";
 import { metricIn } from "../support/metrics";
 import { OPERATOR_NAMESPACE } from "../support/multus";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 
 jest.setTimeout(180_000);
 

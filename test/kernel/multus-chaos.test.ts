@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { until } from "../support/controllers";
 import { CRD, type Definition, MultusApi, OperatorProcess } from "../support/multus";
 import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
+import { until } from "../support/until";
 
 jest.setTimeout(400_000);
 

@@ -1,8 +1,8 @@
-import { until } from "../support/controllers";
 import { CNI_NAMESPACE, CRD, MultusApi, OperatorProcess } from "../support/multus";
 import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 
 // A takeover of the lease takes 15 s, an API server's start longer on a busy machine.
 jest.setTimeout(120_000);

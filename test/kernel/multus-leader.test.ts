@@ -6,11 +6,12 @@ import { httpsTransport, type Transport } from "../../kubernetes/transport";
 import type { LeaseObject } from "../../kubernetes/types";
 import type { Clock } from "../../process/clock";
 import { createLog } from "../../process/log";
-import { fastClock, until } from "../support/controllers";
+import { fastClock } from "../support/controllers";
 import { MultusApi, OPERATOR_NAMESPACE, OperatorProcess } from "../support/multus";
 import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 
 // A replica takes over from a dead leader after 15 s; a busy machine is slower.
 jest.setTimeout(180_000);

@@ -8,10 +8,11 @@ import { Store } from "../../kubernetes/store";
 import { httpsStreams, httpsTransport } from "../../kubernetes/transport";
 import type { NamespaceObject } from "../../kubernetes/types";
 import { createLog } from "../../process/log";
-import { fastClock, until } from "../support/controllers";
+import { fastClock } from "../support/controllers";
 import { MultusApi, OPERATOR_NAMESPACE } from "../support/multus";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 
 jest.setTimeout(120_000);
 

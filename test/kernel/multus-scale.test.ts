@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { until } from "../support/controllers";
 import { type Definition, MultusApi, OperatorProcess } from "../support/multus";
 import { mebibytes } from "../support/processes";
 import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
+import { until } from "../support/until";
 
 jest.setTimeout(600_000);
 

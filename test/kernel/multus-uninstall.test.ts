@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { hostArchitecture } from "../../build/architecture";
 import { buildPlugin } from "../../build/programs";
 import { paths } from "../cluster/paths";
-import { until } from "../support/controllers";
 import { MultusApi } from "../support/multus";
 import { Node } from "../support/netns";
 import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { missing, suite } from "../support/requirements";
+import { until } from "../support/until";
 import { type Installer, TestNode } from "./installer-node";
 
 jest.setTimeout(120_000);

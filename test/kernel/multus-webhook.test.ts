@@ -1,10 +1,10 @@
 import { AdmissionApi, CONFIGURATION, type Created, SECRET } from "../support/admission";
-import { until } from "../support/controllers";
 import { CNI_NAMESPACE, OPERATOR_NAMESPACE, OperatorProcess } from "../support/multus";
 import { freePort } from "../support/ports";
 import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 
 jest.setTimeout(300_000);
 

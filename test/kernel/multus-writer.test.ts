@@ -10,10 +10,10 @@ import { type ApiRequest, httpsStreams, httpsTransport, type Transport } from ".
 import type { NamespaceObject } from "../../kubernetes/types";
 import { systemClock } from "../../process/clock";
 import { createLog } from "../../process/log";
-import { until } from "../support/controllers";
 import { CRD, type Definition, MultusApi } from "../support/multus";
 import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 
 jest.setTimeout(120_000);
 

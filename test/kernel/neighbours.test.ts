@@ -22,8 +22,8 @@ import { root } from "../../build/paths";
 import { CHAINED_NOTE, type Chaining } from "../../cni/contract";
 import { isPlugin } from "../../cni/stanza";
 import { ApiStub, json } from "../support/api-server";
-import { until } from "../support/controllers";
 import { buildPrograms } from "../support/program";
+import { until } from "../support/until";
 import { type Installer, TestNode } from "./installer-node";
 
 jest.setTimeout(300_000);

@@ -1,9 +1,9 @@
 import { App, Chart } from "cdk8s";
 import { LinkerdCni } from "../../constructs/linkerd-cni";
 import { httpsTransport } from "../../kubernetes/transport";
-import { until } from "../support/controllers";
 import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 
 const NAMESPACE = "linkerd-cni";
 const KEY = "linkerd.io/cni-not-ready";

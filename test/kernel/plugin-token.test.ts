@@ -4,10 +4,10 @@ import { App, Chart } from "cdk8s";
 import { LinkerdCni } from "../../constructs/linkerd-cni";
 import { readClaims } from "../../kubernetes/service-account-token";
 import { httpsTransport } from "../../kubernetes/transport";
-import { until } from "../support/controllers";
 import { buildPrograms } from "../support/program";
 import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 import { type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[{"type":"bridge"}]}\n';

@@ -3,11 +3,11 @@ import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, Chart } from "cdk8s";
 import { LinkerdCni } from "../../constructs/linkerd-cni";
-import { until } from "../support/controllers";
 import { DaemonSetController, type NodePod, SimulatedKubelet, targetOf } from "../support/daemonset-nodes";
 import { buildPrograms } from "../support/program";
 import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
+import { until } from "../support/until";
 import { SMALL_PLUGIN, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';

@@ -5,7 +5,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { outputs, root } from "../../build/paths";
-import { until } from "../support/controllers";
 import { defaultStanza } from "../support/default-stanza";
 import { buildPrograms } from "../support/program";
 import { suite } from "../support/requirements";
@@ -22,6 +21,7 @@ import {
   WITNESS,
 } from "../support/runtime-node";
 import { differences, snapshot } from "../support/snapshot";
+import { until } from "../support/until";
 
 jest.setTimeout(600_000);
 

@@ -8,7 +8,6 @@ import { buildExecutable } from "../../build/engine";
 import { PRODUCT } from "../../build/programs";
 import { LOOKUP_SOCKET_NAME } from "../../cni/contract";
 import { ApiStub, json } from "../support/api-server";
-import { until } from "../support/controllers";
 import { NODE } from "../support/meshed-pod";
 import { freePort } from "../support/ports";
 import { kilobytes } from "../support/processes";
@@ -16,6 +15,7 @@ import { type ProgramName, startProgram } from "../support/program";
 import { operatorFlags, repairFlags } from "../support/program-settings";
 import { missing, suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
+import { until } from "../support/until";
 import { TestNode } from "./installer-node";
 
 const ROUNDS = rounds(1_000, 20_000);

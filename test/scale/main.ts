@@ -15,6 +15,7 @@ import { SMALL_PLUGIN } from "../kernel/installer-node";
 import { defaultStanza } from "../support/default-stanza";
 import { buildPrograms } from "../support/program";
 import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
+import { until } from "../support/until";
 import { AUDIT_POLICY, readRequests, tooMuch } from "./audit";
 import { each } from "./each";
 import { NAMESPACE, ScaleNode } from "./nodes";
@@ -63,11 +64,6 @@ const READY_MS = 5_000;
 const DAY_SECONDS = 24 * 60 * 60;
 /** Requests of the simulation itself that are under way at once. */
 const PARALLEL = 16;
-
-async function until(what: string, condition: () => boolean, seconds: number): Promise<void> {
-  for (const end = Date.now() + seconds * 1000; Date.now() < end; await sleep(200)) if (condition()) return;
-  throw new Error(`waited ${seconds} s for ${what}`);
-}
 
 const RIGHTS = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
 

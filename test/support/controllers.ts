@@ -13,15 +13,7 @@ import { NODE } from "./meshed-pod";
 import { metricIn } from "./metrics";
 import { freePort } from "./ports";
 import { type ProgramOptions, startProgram } from "./program";
-
-/** Waits for a condition. @throws after so many seconds */
-export async function until(what: string, condition: () => boolean | Promise<boolean>, seconds = 25): Promise<void> {
-  for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
-    if (await condition()) return;
-    await systemClock.sleep(5);
-  }
-  throw new Error(`waited ${seconds} s for ${what}`);
-}
+import { until } from "./until";
 
 const EPOCH = Date.now();
 

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { paths } from "../cluster/paths";
 import type { Installer, TestNode } from "../kernel/installer-node";
-import { until } from "./controllers";
 import { freePort } from "./ports";
 import type { RealApi } from "./real-api";
+import { until } from "./until";
 
 const CONTROLLER_MANAGER = join(paths.binaries, "kube-controller-manager");
 const ROUND_MS = 100;

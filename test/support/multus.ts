@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { App, Chart } from "cdk8s";
 import { LinkerdMultus } from "../../constructs/multus/linkerd-multus";
 import type { ApiServer } from "../../kubernetes/api-server";
-import { until } from "./controllers";
 import { metricIn } from "./metrics";
 import { freePort } from "./ports";
 import { type ProgramOptions, startProgram } from "./program";
 import { type ApiObject, RealApi } from "./real-api";
+import { until } from "./until";
 
 export const CNI_NAMESPACE = "linkerd-cni";
 export const OPERATOR_NAMESPACE = "linkerd-multus";

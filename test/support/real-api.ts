@@ -8,9 +8,9 @@ import type { ApiServer } from "../../kubernetes/api-server";
 import { type ApiRequest, httpsTransport } from "../../kubernetes/transport";
 import { authority } from "../../system/certificates.testing";
 import { paths } from "../cluster/paths";
-import { until } from "./controllers";
 import { freePort } from "./ports";
 import { which } from "./requirements";
+import { until } from "./until";
 
 const EXECUTABLE = join(paths.binaries, "kube-apiserver");
 

@@ -17,9 +17,9 @@ import { overlay } from "../cluster/mounts";
 import { paths } from "../cluster/paths";
 import { TestNode } from "../kernel/installer-node";
 import { ApiProcess } from "./api-process";
-import { until } from "./controllers";
 import { defaultStanza } from "./default-stanza";
 import { missing, which } from "./requirements";
+import { until } from "./until";
 
 /** Paths of a runtime on a test's node. */
 interface Layout {

@@ -5,6 +5,7 @@ import { systemClock } from "../../../process/clock";
 import { createLog } from "../../../process/log";
 import { Registry } from "../../../process/metrics";
 import type { TlsPair } from "../../../system/net";
+import { until } from "../../../test/support/until";
 import { issueCertificate } from "./issue";
 import { followFiles } from "./mounted";
 import { ServedCertificate } from "./served";
@@ -24,10 +25,6 @@ function mount(version: string, { cert, key }: TlsPair): void {
   renameSync(join(directory, "next"), join(directory, "data"));
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await systemClock.sleep(5);
-}
-
 test("follows the files, waits for them, and keeps the current pair while they do not match", async () => {
   const [one, two] = [1e8, 2e8].map((validMs) => issueCertificate(names, new Date(), validMs)) as [TlsPair, TlsPair];
   const used: TlsPair[] = [];
@@ -43,17 +40,17 @@ test("follows the files, waits for them, and keeps the current pair while they d
   const { signal } = stopping;
   const deps = { served, clock: fast, log: logger, signal };
   const done = followFiles(join(directory, "data"), "webhook.ns.svc", deps);
-  await until(() => log.some((line) => line.includes("no such file")));
+  await until("the certificate", () => log.some((line) => line.includes("no such file")));
   mount("1", one);
-  await until(() => used.length === 1);
+  await until("the certificate", () => used.length === 1);
   mount("torn", { cert: two.cert, key: one.key });
-  await until(() => log.some((line) => line.includes("key values mismatch")));
+  await until("the certificate", () => log.some((line) => line.includes("key values mismatch")));
   mount("cut", { cert: `${two.cert}${one.cert.slice(0, 200)}\n`, key: two.key });
-  await until(() => log.some((line) => line.includes("bad end line")));
+  await until("the certificate", () => log.some((line) => line.includes("bad end line")));
   mount("foreign", issueCertificate(["webhook.other.svc"], new Date(), 1e8));
-  await until(() => log.some((line) => line.includes("tls.crt is not valid for webhook.ns.svc")));
+  await until("the certificate", () => log.some((line) => line.includes("tls.crt is not valid for webhook.ns.svc")));
   mount("2", two);
-  await until(() => used.length === 2);
+  await until("the certificate", () => used.length === 2);
   stopping.abort();
   await done;
   expect(used.map(({ key }) => key)).toEqual([one.key, two.key]);

@@ -1,6 +1,7 @@
-import { RunningController, until } from "../../support/controllers";
+import { RunningController } from "../../support/controllers";
 import { failing, meshedPod, ownedBy, passed } from "../../support/meshed-pod";
 import { type PodLike, PodsApi } from "../../support/pods-api";
+import { until } from "../../support/until";
 
 // Clocks run as they do elsewhere, and a busy machine runs slower.
 jest.setTimeout(60_000);

@@ -1,7 +1,8 @@
 import { type AddressInfo, createServer, type Server } from "node:net";
-import { RunningController, until } from "../../support/controllers";
+import { RunningController } from "../../support/controllers";
 import { bare, ended, failing, meshedPod, ownedBy, passed, running } from "../../support/meshed-pod";
 import { type PodLike, PodsApi } from "../../support/pods-api";
+import { until } from "../../support/until";
 
 // Clocks run faster here, but a busy machine runs slower.
 jest.setTimeout(60_000);

@@ -3,9 +3,9 @@ import { Agent } from "node:https";
 import { connect as connectPlain } from "node:net";
 import type { TLSSocket } from "node:tls";
 import * as fc from "fast-check";
-import { until } from "../../support/controllers";
 import { Crowd } from "../../support/crowd";
 import { metricIn } from "../../support/metrics";
+import { until } from "../../support/until";
 import { certificateFor, WebhookProcess } from "../../support/webhook";
 
 const review = (namespace = "shop", pod: object = {}) =>

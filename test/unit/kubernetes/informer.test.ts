@@ -6,7 +6,7 @@ import type { PodObject } from "../../../kubernetes/types";
 import { systemClock } from "../../../process/clock";
 import { createLog } from "../../../process/log";
 import { ApiStub, json } from "../../support/api-server";
-import { until } from "../../support/controllers";
+import { until } from "../../support/until";
 
 let api: ApiStub;
 let stop: AbortController;

@@ -4,9 +4,10 @@ import { backoffMs } from "../../../kubernetes/backoff";
 import { httpsStreams } from "../../../kubernetes/transport";
 import { type Notice, WATCH_BACKOFF, watch } from "../../../kubernetes/watch";
 import { type Answer, json } from "../../support/api-server";
-import { fastClock, until } from "../../support/controllers";
+import { fastClock } from "../../support/controllers";
 import { meshedPod } from "../../support/meshed-pod";
 import { type PodLike, PodsApi } from "../../support/pods-api";
+import { until } from "../../support/until";
 
 // A busy machine is slow.
 jest.setTimeout(60_000);
