@@ -18,49 +18,6 @@ helmSuite("dist/charts/linkerd2-cni with the real helm", () => {
     expect(run("lint", "--strict", chart)).toContain("0 chart(s) failed");
   });
 
-  test("renders by default what the constructs make", () => {
-    expect(byName(template())).toEqual(byName(constructed()));
-  });
-
-  test("renders with changed values what the constructs make", () => {
-    const changed: LinkerdCniProps = {
-      inboundProxyPort: 5143,
-      proxyGID: 2103,
-      ignoreInboundPorts: "25, 8000-8100",
-      ignoreOutboundPorts: "3306",
-      portsToRedirect: "80,443",
-      destCNIBinDir: '/opt/my "cni"/bün',
-      destCNINetDir: '/opt/my "cni"/bün',
-      disableIPv6: false,
-      privileged: true,
-      tolerations: [],
-      nodeAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In", values: ["a"] }] }],
-        },
-      },
-      imagePullSecrets: [{ name: "registry" }],
-      extraInitContainers: [{ name: "wait", image: "busybox", args: ["1"] }],
-      extraEnv: [
-        { name: "KUBERNETES_SERVICE_HOST", value: "{{ .Release.Name }}" },
-        { name: "IP", valueFrom: { fieldRef: { fieldPath: "status.hostIP" } } },
-      ],
-      extraObjects: [
-        { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, data: { text: "{{ fail }}\n---\nb: c\n" } },
-        { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b", namespace: "other" }, big: 20000000 },
-      ],
-      terminationGracePeriodSeconds: 60,
-      podLabels: { team: "mesh", empty: "" },
-      commonLabels: { team: "platform", empty: "not" },
-      repairController: { enabled: true, logFormat: "json", resources: { cpu: { limit: "1" } } },
-      resources: { memory: { limit: "64Mi", request: 1000000 } },
-      updateStrategy: { rollingUpdate: { maxUnavailable: "25%" } },
-      priorityClassName: "system-node-critical",
-    };
-    const rendered = withValues(changed, (path) => template("--values", path));
-    expect(byName(rendered)).toEqual(byName(constructed(changed)));
-  });
-
   test("numbers and booleans set as text keep their types", () => {
     const flags = ["inboundProxyPort=5143", "useWaitFlag=true", "revisionHistoryLimit=3", "privileged=true"];
     const rendered = template(...flags.flatMap((flag) => ["--set-string", flag]));

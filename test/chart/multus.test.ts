@@ -28,42 +28,6 @@ helmSuite("dist/charts/linkerd-multus with the real helm", () => {
     expect(run("lint", "--strict", linkerdMultus.path)).toContain("0 chart(s) failed");
   });
 
-  test("renders by default what the constructs make", () => {
-    expect(byName(template())).toEqual(expected());
-  });
-
-  test("renders with changed values what the constructs make", () => {
-    const changed: LinkerdMultusProps = {
-      replicaCount: 3,
-      controller: {
-        cniNamespace: "cni",
-        cniKubeconfigNodePath: '/etc/my "net.d"/ZZZ-größe',
-        linkerdProxyUIDOffset: 0,
-        leaderElection: false,
-      },
-      webhook: {
-        failurePolicy: "Ignore",
-        timeoutSeconds: 3,
-        certificates: "cert-manager",
-        issuerRef: { name: "ca", kind: "ClusterIssuer" },
-        namespaceSelector: { matchExpressions: [{ key: "mesh", operator: "Exists" }] },
-        objectSelector: { matchLabels: { mesh: "yes" } },
-      },
-      networkPolicy: { enabled: true, from: [{ podSelector: {} }] },
-      podMonitor: { enabled: true, labels: { release: "prometheus" } },
-      podDisruptionBudget: { maxUnavailable: "50%" },
-      affinity: { nodeAffinity: {} },
-      topologySpreadConstraints: [{ topologyKey: "rack", maxSkew: 1 }],
-      tolerations: [{ operator: "Exists" }],
-      nodeSelector: { pool: "infra" },
-      runAsUser: -1,
-      hostNetwork: true,
-      commonLabels: { team: "mesh" },
-    };
-    const flags = (path: string) => ["--values", path];
-    withValues(changed, (path) => expect(byName(template(...flags(path)))).toEqual(expected(changed)));
-  });
-
   test("numbers and booleans that are set as text arrive with their types", () => {
     const set = ["replicaCount=3", "controller.leaderElection=false", "service.webhookPort=1443", "runAsUser=-1"];
     const rendered = template(...set.flatMap((flag) => ["--set-string", flag]));
