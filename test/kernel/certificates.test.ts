@@ -21,7 +21,7 @@ const BATCH = 300;
 const FIRST = fc.readConfigureGlobal()?.seed ?? 1;
 const seeds = Array.from({ length: Math.ceil(CHAINS / BATCH) }, (_, at) => FIRST + at);
 
-/** How judging differs from Go's by intention: docs/decisions/c-host.md. */
+/** How judging differs from Go's by intention: docs/contribute/decisions.md. */
 function isIntended({ trusted, unreadable, why }: Chain, { problem }: Verdict): boolean {
   // Go gives up at a malformed constraint anywhere; here only the certificates that the path has are judged.
   if (unreadable && /constraint/.test(why)) return true;
