@@ -1,5 +1,4 @@
 import { synthesize } from "../charts/synth";
-import { updateBenchmarks } from "./benchmarks";
 import { buildCli } from "./cli";
 import { buildImage } from "./image/image";
 import { loadImage } from "./image/load";
@@ -20,7 +19,6 @@ const image: Steps = {
 /** The other parts, which are independent and so built concurrently. */
 const rest: Steps = {
   charts: () => synthesize(root),
-  benchmarks: updateBenchmarks,
   lib: buildLib,
   cli: () => buildCli(),
 };

@@ -1,20 +1,11 @@
 /**
  * `npm run bench`: measures the plugin's executable and, if LINKERD_CNI_PEER names it, linkerd's, side by side.
- * `npm run bench -- --quick` calls everything a few times, to try it, and records nothing.
+ * `npm run bench -- --quick` calls everything a few times, to try it, and records nothing; `--tables` only writes the
+ * tables of the last results into docs/contribute/benchmarks.md.
  */
 import { mkdtemp, open, rm, writeFile } from "node:fs/promises";
 import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type CallCost,
-  type ExecutableResult,
-  type LimitResult,
-  type LookupCost,
-  type PluginResults,
-  pluginTable,
-  type ScenarioResult,
-  updateBenchmarks,
-} from "../../build/benchmarks";
 import { outputs } from "../../build/paths";
 import { buildPlugin } from "../../build/programs";
 import { RESULTS, recordResult } from "../../build/results";
@@ -24,6 +15,16 @@ import { installerStarts } from "./installer";
 import { largeCalls } from "./limits";
 import { Bench, type Contestant, type Scenario } from "./measure";
 import { nriCosts } from "./nri";
+import {
+  type CallCost,
+  type ExecutableResult,
+  type LimitResult,
+  type LookupCost,
+  type PluginResults,
+  pluginTable,
+  type ScenarioResult,
+  updateBenchmarks,
+} from "./tables";
 
 /** Calls everything only a few times, and records nothing. */
 const isQuick = process.argv.includes("--quick");
@@ -193,6 +194,7 @@ async function build(): Promise<void> {
 }
 
 async function main(): Promise<void> {
+  if (process.argv.includes("--tables")) return updateBenchmarks();
   const missing = namespacesMissing() ?? (hasProgram("python3") ? undefined : "python3");
   if (missing !== undefined) throw new Error(`the benchmark needs ${missing}`);
   await build();

@@ -1,14 +1,14 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { issueCertificate } from "../../../controllers/multus/certificates/issue";
+import { followFiles } from "../../../controllers/multus/certificates/mounted";
+import { ServedCertificate } from "../../../controllers/multus/certificates/served";
 import { systemClock } from "../../../process/clock";
 import { createLog } from "../../../process/log";
 import { Registry } from "../../../process/metrics";
 import type { TlsPair } from "../../../system/net";
-import { until } from "../../../test/support/until";
-import { issueCertificate } from "./issue";
-import { followFiles } from "./mounted";
-import { ServedCertificate } from "./served";
+import { until } from "../../support/until";
 
 const directory = mkdtempSync(join(tmpdir(), "mounted-"));
 afterAll(() => rmSync(directory, { recursive: true }));

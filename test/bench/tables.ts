@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { root } from "./paths";
-import { RESULTS } from "./results";
+import { root } from "../../build/paths";
+import { RESULTS } from "../../build/results";
 
 interface Numbers {
   /** Milliseconds. */

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { currentPage, pluginTable, withTables } from "./benchmarks";
-import { root } from "./paths";
-import { RESULTS } from "./results";
+import { root } from "../../build/paths";
+import { RESULTS } from "../../build/results";
+import { currentPage, pluginTable, withTables } from "../bench/tables";
 
 const page = readFileSync(join(root, "docs", "contribute", "benchmarks.md"), "utf8");
 
-test("the tables of docs/contribute/benchmarks.md are current: run `npm run build -- benchmarks`", async () => {
+test("the tables of docs/contribute/benchmarks.md are current: run `npm run bench -- --tables`", async () => {
   expect(await currentPage(page)).toBe(page);
   expect(page).toContain("| meshed, API server at once |");
 });
