@@ -2,7 +2,7 @@
 import type * as crypto from "../../../system/crypto";
 import { kernel } from "./kernel";
 
-export * from "../../../system/crypto";
+export * from "../../support/node/crypto";
 export const randomBytes: typeof crypto.randomBytes = (count) =>
   Uint8Array.from({ length: count }, () => kernel.random() * 256);
 export const randomUUID: typeof crypto.randomUUID = () =>
