@@ -1,16 +1,16 @@
 /**
  * `npm run bench`: measures the plugin's executable and, if LINKERD_CNI_PEER names it, linkerd's, side by side.
  * `npm run bench -- --quick` calls everything a few times, to try it, and records nothing; `--tables` only writes the
- * tables of the last results into docs/contribute/benchmarks.md.
+ * picture of the last results, and their tables into docs/contribute/benchmarks.md.
  */
-import { mkdtemp, open, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
 import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { outputs } from "../../build/paths";
 import { buildPlugin } from "../../build/programs";
 import { RESULTS, recordResult } from "../../build/results";
 import { hasProgram, namespacesMissing } from "../support/netns";
-import { chart } from "./chart";
+import { picture } from "./chart";
 import { installerStarts } from "./installer";
 import { largeCalls } from "./limits";
 import { Bench, type Contestant, type Scenario } from "./measure";
@@ -171,16 +171,10 @@ function machine(): PluginResults["machine"] {
   return { cpu: cpus()[0]?.model ?? "", cores: cpus().length, kernel: release().split(".").slice(0, 2).join(".") };
 }
 
-async function save(results: PluginResults): Promise<void> {
-  await recordResult("plugin", results);
-  const bars = results.scenarios
-    .filter(({ parallel }) => parallel === 1)
-    .map((result) => {
-      const { ours, peer } = result;
-      const label = `${result.pod}, API server ${result.delayMs} ms`;
-      return { label, ours: ours.medianMs, ...(peer === undefined ? {} : { peer: peer.medianMs }) };
-    });
-  await writeFile(join(RESULTS, "..", "plugin.svg"), chart("Time of an ADD, median", bars));
+/** Writes picture and tables of the last results. */
+async function publish(): Promise<void> {
+  const { plugin } = JSON.parse(await readFile(RESULTS, "utf8")) as { plugin: PluginResults };
+  await writeFile(join(RESULTS, "..", "plugin.svg"), picture(plugin));
   await updateBenchmarks();
 }
 
@@ -194,7 +188,7 @@ async function build(): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  if (process.argv.includes("--tables")) return updateBenchmarks();
+  if (process.argv.includes("--tables")) return publish();
   const missing = namespacesMissing() ?? (hasProgram("python3") ? undefined : "python3");
   if (missing !== undefined) throw new Error(`the benchmark needs ${missing}`);
   await build();
@@ -227,7 +221,9 @@ async function main(): Promise<void> {
     process.stdout.write(`${pluginTable(results)}\n`);
     process.stdout.write(`RunPodSandbox of the NRI plugin\n${(await nriCosts(LARGE_CALLS)).join("\n")}\n`);
     process.stdout.write(`the installer, from its start until it is ready\n${await installerStarts(LARGE_CALLS)}\n`);
-    if (!isQuick) await save(results);
+    if (isQuick) return;
+    await recordResult("plugin", results);
+    await publish();
   } finally {
     await bench.close();
     await rm(directory, { recursive: true });

@@ -2,13 +2,22 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../../build/paths";
 import { RESULTS } from "../../build/results";
-import { currentPage, pluginTable, withTables } from "../bench/tables";
+import { picture } from "../bench/chart";
+import { currentPage, type PluginResults, pluginTable, withTables } from "../bench/tables";
 
 const page = readFileSync(join(root, "docs", "contribute", "benchmarks.md"), "utf8");
 
 test("the tables of docs/contribute/benchmarks.md are current: run `npm run bench -- --tables`", async () => {
   expect(await currentPage(page)).toBe(page);
   expect(page).toContain("| meshed, API server at once |");
+});
+
+test("bench/plugin.svg is current, and says in words when the API server answers: run `npm run bench -- --tables`", () => {
+  const { plugin } = JSON.parse(readFileSync(RESULTS, "utf8")) as { plugin: PluginResults };
+  const made = readFileSync(join(RESULTS, "..", "plugin.svg"), "utf8");
+  expect(made).toBe(picture(plugin));
+  expect(made).toContain(">not meshed, API server answers at once<");
+  expect(made).not.toContain(" 0 ms");
 });
 
 test("only what stands between the marks is replaced", () => {
