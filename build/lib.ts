@@ -4,25 +4,33 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { multusValues, values } from "../constructs";
-import { fieldsOf } from "../helm/fields";
-import type { ValueMembers } from "../helm/value";
+import { descriptionOf, isValue, type ValueMembers } from "../helm/value";
 import { root } from "./paths";
 
 const run = promisify(execFile);
 const folder = join(root, "dist", "lib");
 
-/** The declarations of values, each below its description and default: editors show them for props. */
+/** The comments of groups and values by path: their descriptions and defaults. */
+function commentsOf(members: ValueMembers, path: readonly string[] = []): readonly (readonly [string, string])[] {
+  return Object.entries(members).flatMap(([name, member]) => {
+    const at = [...path, name];
+    if (!isValue(member)) return [[at.join("."), `${descriptionOf(member)}.`] as const, ...commentsOf(member, at)];
+    const { description, default: usual } = member.about;
+    const shown = usual === undefined ? "none" : JSON.stringify(usual);
+    return [[at.join("."), `${description}. @default ${shown}`] as const];
+  });
+}
+
+/** The declarations of values, each below its comment: editors show them for props. */
 function documented(declarations: string, members: ValueMembers): string {
-  const fields = new Map(fieldsOf(members).map((field) => [field.path.join("."), field]));
+  const comments = new Map(commentsOf(members));
   const path: string[] = [];
   const lines = declarations.split("\n").flatMap((line) => {
     const [, indent = "", name] = /^((?: {4})+)"?([\w-]+)"?: /.exec(line) ?? [];
     if (name === undefined) return [line];
     path.splice(indent.length / 4 - 1, Number.POSITIVE_INFINITY, name);
-    const field = fields.get(path.join("."));
-    if (field === undefined) return [line];
-    const usual = field.default === undefined ? "none" : JSON.stringify(field.default);
-    return [`${indent}/** ${field.description}. @default ${usual} */`, line];
+    const comment = comments.get(path.join("."));
+    return comment === undefined ? [line] : [`${indent}/** ${comment} */`, line];
   });
   return lines.join("\n");
 }

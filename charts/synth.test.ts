@@ -87,12 +87,14 @@ const opened: Readonly<Record<Name, readonly string[]>> = {
     ".nodeSelector",
     ".affinity",
     ".extraInitContainers[]",
+    ".extraVolumes[]",
     ".extraEnv[].valueFrom",
     ".extraObjects[]",
     ".extraObjects[].metadata",
     ".podAnnotations",
     ".podLabels",
     ".commonLabels",
+    ".commonAnnotations",
   ],
   "linkerd-multus": [
     "",
@@ -111,6 +113,7 @@ const opened: Readonly<Record<Name, readonly string[]>> = {
     ".podAnnotations",
     ".podLabels",
     ".commonLabels",
+    ".commonAnnotations",
   ],
 };
 

@@ -1,38 +1,95 @@
 import { App, Chart } from "cdk8s";
 import { HelmChart } from "../helm/index";
-import { LinkerdCni } from ".";
+import { LinkerdCni, type LinkerdCniProps } from ".";
 
 interface Manifest {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> };
   readonly rules: readonly object[];
-  readonly spec: { readonly template: { readonly spec: Readonly<Record<string, readonly { name: string }[]>> } };
+  readonly spec: { readonly template: { readonly spec: Readonly<Record<string, readonly Part[]>> } };
+}
+
+interface Part {
+  readonly name: string;
+  readonly env?: readonly object[];
 }
 
 const rule = { apiGroups: [""], resources: ["events"], verbs: ["list"] };
+const audit = { name: "audit", image: "audit:1" };
+const wait = { name: "wait", image: "wait:1" };
+const log = { name: "log", hostPath: { path: "/var/log/pods" } };
+const zone = { name: "ZONE", value: "a" };
 
-function added(chart: Chart) {
-  const cni = new LinkerdCni(chart, "cni");
-  cni.addContainer({ name: "audit", image: "audit:1" });
-  cni.addVolume({ name: "log", hostPath: { path: "/var/log/pods" } });
-  cni.addRule(rule);
-  cni.daemonSet.metadata.addAnnotation("example.com/owner", "platform");
+function synthesized(chart: Chart, props: LinkerdCniProps, add: (cni: LinkerdCni) => void) {
+  const cni = new LinkerdCni(chart, "cni", props);
+  add(cni);
   const manifests = chart.toJson() as Manifest[];
-  const named = (kind: string) => manifests.find((made) => made.kind === kind && made.metadata.name === "linkerd-cni");
-  return { daemonSet: named("DaemonSet"), role: named("ClusterRole") };
+  return (kind: string, name = "linkerd-cni") =>
+    manifests.find((made) => made.kind === kind && made.metadata.name === name);
 }
 
-test.each([
-  ["plain manifests", (app: App) => new Chart(app, "c")],
-  ["a Helm chart", (app: App) => new HelmChart(app, "c")],
-])("in %s, a sidecar, a volume, a rule and an annotation take one line each", (_, make) => {
-  const { daemonSet, role } = added(make(new App()));
-  const spec = daemonSet?.spec.template.spec;
-  expect(spec?.["containers"]?.at(-1)).toEqual({ name: "audit", image: "audit:1" });
-  expect(spec?.["containers"]?.at(0)).toMatchObject({ name: "install-cni" });
-  expect(spec?.["volumes"]?.at(-1)).toEqual({ name: "log", hostPath: { path: "/var/log/pods" } });
-  expect(role?.rules.at(-1)).toEqual(rule);
-  expect(daemonSet?.metadata.annotations).toMatchObject({ "example.com/owner": "platform" });
+const makers: readonly (readonly [string, (app: App) => Chart])[] = [
+  ["plain manifests", (app) => new Chart(app, "c")],
+  ["a Helm chart", (app) => new HelmChart(app, "c")],
+];
+
+test.each(makers)("in %s, a rule and an annotation take one line each", (_, make) => {
+  const found = synthesized(make(new App()), {}, (cni) => {
+    cni.addRule(rule);
+    cni.daemonSet.metadata.addAnnotation("example.com/owner", "platform");
+  });
+  expect(found("ClusterRole")?.rules.at(-1)).toEqual(rule);
+  expect(found("DaemonSet")?.metadata.annotations).toMatchObject({ "example.com/owner": "platform" });
+});
+
+/** The pods that can be added to, with the names of their containers. */
+const pods = [
+  { name: "linkerd-cni", of: (cni: LinkerdCni) => cni, own: ["install-cni", "repair-controller"] },
+  { name: "linkerd-cni-nri", of: (cni: LinkerdCni) => cni.nri, own: ["nri"] },
+];
+
+describe.each(pods)("the pods of DaemonSet $name", ({ name, of, own }) => {
+  const enabled = { nri: { enabled: true }, repairController: { enabled: true } };
+  const specOf = (chart: Chart, props: LinkerdCniProps, add: (cni: LinkerdCni) => void) =>
+    synthesized(chart, { ...enabled, ...props }, add)("DaemonSet", name)?.spec.template.spec ?? {};
+  const addAll = (cni: LinkerdCni) => {
+    of(cni).addContainer(audit);
+    of(cni).addInitContainer(wait);
+    of(cni).addVolume(log);
+    of(cni).addEnv(zone);
+  };
+
+  test.each(makers)("get a container, an init container, a volume and a variable, in %s", (_, make) => {
+    const before = specOf(make(new App()), {}, () => {});
+    const after = specOf(make(new App()), {}, addAll);
+    const { containers = [], initContainers, volumes } = after;
+    expect(containers.map((container) => container.name)).toEqual([...own, "audit"]);
+    expect(containers.at(-1)).toEqual(audit);
+    expect(initContainers?.at(-1)).toEqual(wait);
+    expect(volumes).toEqual([...(before["volumes"] ?? []), log]);
+    const environments = (spec: typeof before) => spec["containers"]?.slice(0, own.length).map(({ env }) => env);
+    expect(environments(after)).toEqual(environments(before)?.map((env = []) => [...env, zone]));
+  });
+
+  test("get them after those of the values", () => {
+    const given = { name: "REGION", value: "b" };
+    const spec = specOf(new Chart(new App(), "c"), { extraEnv: [given] }, addAll);
+    for (const { env } of spec["containers"]?.slice(0, own.length) ?? []) expect(env?.slice(-2)).toEqual([given, zone]);
+  });
+});
+
+test("the installer's pods have the volumes and init containers of the values before added ones", () => {
+  const mounted = { ...wait, name: "copy", volumeMounts: [{ name: "tools", mountPath: "/tools" }] };
+  const tools = { name: "tools", emptyDir: {} };
+  const props: LinkerdCniProps = { extraInitContainers: [mounted], extraVolumes: [tools], nri: { enabled: true } };
+  const found = synthesized(new Chart(new App(), "c"), props, (cni) => {
+    cni.addInitContainer(wait);
+    cni.addVolume(log);
+  });
+  const { initContainers, volumes } = found("DaemonSet")?.spec.template.spec ?? {};
+  expect(initContainers).toEqual([mounted, wait]);
+  expect(volumes?.slice(-2)).toEqual([tools, log]);
+  expect(JSON.stringify(found("DaemonSet", "linkerd-cni-nri"))).not.toContain("tools");
 });
 
 test("resources of features are public members", () => {

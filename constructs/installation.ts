@@ -24,7 +24,10 @@ import { binding } from "./rbac";
 
 /** The namespace of a construct, and the path of its values in a chart. */
 export interface InstallationProps {
-  /** @default the chart's namespace, else the name of the construct's resources; in a Helm chart the release's namespace */
+  /**
+   * The namespace of the resources.
+   * @default the chart's namespace, else the name of the construct's resources; in a Helm chart the release's namespace
+   */
   readonly namespace?: Input<string> | undefined;
   /** Path of this construct's values in your own Helm chart. @default ["Values"] */
   readonly valuesPath?: readonly string[] | undefined;
@@ -50,6 +53,7 @@ type Added = Input<Readonly<Record<string, string>>>;
 /** The values that every installation has. */
 interface SharedValues {
   readonly commonLabels: Added;
+  readonly commonAnnotations: Added;
   readonly podLabels: Added;
   readonly podAnnotations: Added;
   readonly extraObjects: Input<readonly ApiObjectProps[]>;
@@ -71,6 +75,7 @@ const shown = (name: unknown): string => (typeof name === "string" ? name : JSON
 export abstract class Installation<M extends ValueMembers> extends Construct {
   /** The values: known ones, and in a Helm chart references to `.Values`. */
   readonly values: Refs<M>;
+  /** The namespace of its resources. */
   readonly namespace: Input<string>;
   private readonly identity: Identity<M>;
   private readonly parts: (() => unknown)[] = [];
@@ -95,14 +100,20 @@ export abstract class Installation<M extends ValueMembers> extends Construct {
     return { ...spread(added), ...this.identity.labels, ...own };
   }
 
+  /** The annotations of a resource: the construct's annotations win over those that users add. */
+  protected annotations(own: Labels = {}): Labels {
+    return { ...spread(this.shared.commonAnnotations), ...own };
+  }
+
   /** The metadata of a namespaced resource. */
-  protected metadata(own?: Labels): HelmMetadata & { readonly name: string } {
-    return { name: this.identity.name, namespace: this.namespace, labels: this.labels(own) };
+  protected metadata(own?: Labels, annotations?: Labels): HelmMetadata & { readonly name: string } {
+    const { name } = this.identity;
+    return { name, namespace: this.namespace, labels: this.labels(own), annotations: this.annotations(annotations) };
   }
 
   /** The metadata of a cluster-scoped resource. */
   protected clusterMetadata(): HelmMetadata {
-    return { name: this.identity.name, labels: this.labels() };
+    return { name: this.identity.name, labels: this.labels(), annotations: this.annotations() };
   }
 
   /** The metadata of a resource, with labels by which another program selects it. */
@@ -130,6 +141,7 @@ export abstract class Installation<M extends ValueMembers> extends Construct {
   /** The connections to its pods that the NetworkPolicy allows. Called at synthesis. */
   protected abstract networkPolicySpec(): Part<k8s.NetworkPolicySpec>;
 
+  /** Permissions of its pods in the cluster: those of `clusterRoleRules()`. */
   protected createClusterRole(): ApiObject {
     return this.add<k8s.KubeClusterRoleProps>("cluster-role", k8s.KubeClusterRole.GVK, {
       metadata: this.clusterMetadata(),
@@ -137,6 +149,7 @@ export abstract class Installation<M extends ValueMembers> extends Construct {
     });
   }
 
+  /** Gives them to the service account of its pods. */
   protected createClusterRoleBinding(): ApiObject {
     return this.add<k8s.KubeClusterRoleBindingProps>("cluster-role-binding", k8s.KubeClusterRoleBinding.GVK, {
       metadata: this.clusterMetadata(),
@@ -144,7 +157,7 @@ export abstract class Installation<M extends ValueMembers> extends Construct {
     });
   }
 
-  /** With `networkPolicy.enabled`. */
+  /** With `networkPolicy.enabled`: allows only the connections of `networkPolicySpec()`. */
   protected createNetworkPolicy(): ApiObject | undefined {
     return this.add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
       when: this.shared.networkPolicy.enabled,

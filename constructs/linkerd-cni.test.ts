@@ -7,7 +7,10 @@ import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 import { LinkerdNamespace } from "./namespace";
 import { version } from "./version";
 
-type Manifest = Record<string, never> & { kind: string; metadata: { name: string; labels: Record<string, string> } };
+type Manifest = Record<string, never> & {
+  kind: string;
+  metadata: { name: string; labels: Record<string, string>; annotations?: object };
+};
 
 function synthesized(props: LinkerdCniProps = {}): readonly Manifest[] {
   const chart = new Chart(new App(), "chart");
@@ -113,6 +116,29 @@ test("the plugin's token stays off the node only if the plugin can ask the insta
   expect(containers({ pluginToken })[0]?.env).toContainEqual(variable);
   expect(containers({})[0]?.env).not.toContainEqual(variable);
   expect(() => containers({ pluginToken, pluginLog: false })).toThrow(/pluginToken\.onNode.*set pluginLog to true/);
+});
+
+test("every resource has the user's annotations besides its own, pods do not", () => {
+  const enabled = { enabled: true };
+  const everything: LinkerdCniProps = {
+    pluginLog: false,
+    priorityClassName: "system-node-critical",
+    platform: "openshift",
+    nri: { enabled: true, require: { admissionPolicy: "v1" } },
+    namespaceUIDRange: { admissionPolicy: "v1" },
+    nodeTaint: { enabled: true, admissionPolicy: "v1" },
+    networkPolicy: enabled,
+    podMonitor: enabled,
+    prometheusRule: enabled,
+    grafanaDashboard: enabled,
+  };
+  const commonAnnotations = { "argocd.argoproj.io/sync-wave": "-1", "linkerd.io/created-by": "me" };
+  const annotationsOf = (props: LinkerdCniProps) =>
+    synthesized({ ...everything, ...props }).map(({ metadata }) => metadata.annotations);
+  expect(annotationsOf({ commonAnnotations })).toEqual(
+    annotationsOf({}).map((own) => ({ ...commonAnnotations, ...own })),
+  );
+  expect(podOf({ commonAnnotations }).metadata).toEqual(podOf().metadata);
 });
 
 test("labels of users do not replace the chart's own", () => {
@@ -401,6 +427,23 @@ test("podMonitor.enabled: a PodMonitor with the open ports", () => {
     metadata: { labels: { release: "prometheus", "linkerd.io/cni-resource": "true" } },
     spec: { podMetricsEndpoints: [{ port: "health" }, { port: "repair-admin" }] },
   });
+});
+
+test("podMonitor.scrapeInterval and scrapeTimeout: each endpoint has them, and by default Prometheus decides", () => {
+  const endpointsOf = (props: LinkerdCniProps["podMonitor"]) =>
+    synthesized({
+      podMonitor: { enabled: true, ...props },
+      repairController: { enabled: true },
+      nri: { enabled: true },
+    })
+      .filter(({ kind }) => kind === "PodMonitor")
+      .flatMap(({ spec }) => (spec as unknown as { podMetricsEndpoints: object[] }).podMetricsEndpoints);
+  const usual = endpointsOf({});
+  expect(usual).toHaveLength(3);
+  for (const endpoint of usual) expect(Object.keys(endpoint).sort()).toEqual(["path", "port", "relabelings"]);
+  expect(endpointsOf({ scrapeInterval: "1m30s", scrapeTimeout: "10s" })).toEqual(
+    usual.map((endpoint) => ({ ...endpoint, interval: "1m30s", scrapeTimeout: "10s" })),
+  );
 });
 
 test("two of them in two namespaces of one app would overwrite each other's cluster roles: both are named", () => {

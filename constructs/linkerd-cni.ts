@@ -31,13 +31,14 @@ import {
   toPrettyJson,
   when,
 } from "../helm/index";
+import { Additions } from "./additions";
 import { mutatingPolicy } from "./admission";
 import { appArmorOf } from "./app-armor";
 import { isServed } from "./container";
 import { MESHED, TEST_HOOK, testPodSpec } from "./helm-test";
 import { Installation, type InstallationProps, type Labels } from "./installation";
 import { alertGroups } from "./monitoring/alerts";
-import { dashboardFor, Monitoring, PodMonitor } from "./monitoring/monitoring";
+import { dashboardFor, Monitoring, PodMonitor, scraping } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
 import { LinkerdNri, NRI_PORT_NAME, NRI_SELECTOR, nriPodSpec, nriUpdateStrategy } from "./nri";
 import { overlaid } from "./overlaid";
@@ -65,12 +66,15 @@ type Extra = Readonly<Record<string, unknown>>;
 
 /** Resources only for the plugin on the nodes. */
 export interface PluginResources {
+  /** The service account of the plugin. */
   readonly serviceAccount: ApiObject;
   /** The plugin's read permissions. */
   readonly clusterRole: ApiObject;
+  /** Gives them to the plugin's service account. */
   readonly clusterRoleBinding: ApiObject;
   /** The installer's permission to create the plugin's tokens. */
   readonly role: ApiObject;
+  /** Gives it to the installer's service account. */
   readonly roleBinding: ApiObject;
 }
 
@@ -85,6 +89,7 @@ export class LinkerdCni extends Installation<Values> {
   readonly serviceAccount: ApiObject;
   /** Permissions of the installer and the repair controller in the cluster. */
   readonly clusterRole: ApiObject;
+  /** Gives them to the service account. */
   readonly clusterRoleBinding: ApiObject;
   /** The plugin's configuration, and the directories of the nodes. */
   readonly configMap: ApiObject;
@@ -103,8 +108,8 @@ export class LinkerdCni extends Installation<Values> {
   /** Objects for Prometheus and Grafana, each with its own `enabled`. */
   readonly monitoring: Monitoring;
   private readonly extras: Extra[] = [];
-  private readonly addedContainers: Templated<k8s.Container>[] = [];
-  private readonly addedVolumes: Templated<k8s.Volume>[] = [];
+  private readonly additions = new Additions();
+  private readonly nriAdditions = new Additions();
   private readonly addedRules: Templated<k8s.PolicyRule>[] = [];
 
   constructor(scope: Construct, id: string, props: LinkerdCniProps = {}) {
@@ -123,9 +128,10 @@ export class LinkerdCni extends Installation<Values> {
     this.nri = new LinkerdNri(this, "nri", {
       values: this.values,
       namespace: this.namespace,
-      metadata: (own) => ({ ...this.metadata(own), name: NRI_NAME }),
+      metadata: (own, annotations) => ({ ...this.metadata(own, annotations), name: NRI_NAME }),
       clusterMetadata: this.clusterMetadata(),
       annotations: this.createdBy(),
+      additions: this.nriAdditions,
       daemonSetSpec: this.lazily(() => this.nriDaemonSetSpec()),
     });
     this.configMap = this.createConfigMap();
@@ -146,12 +152,22 @@ export class LinkerdCni extends Installation<Values> {
 
   /** Adds a container to the installer's pods. */
   addContainer(container: Templated<k8s.Container>): void {
-    this.addedContainers.push(container);
+    this.additions.containers.push(container);
+  }
+
+  /** Adds an init container to the installer's pods, which ends before the installer starts. */
+  addInitContainer(container: Templated<k8s.Container>): void {
+    this.additions.initContainers.push(container);
   }
 
   /** Adds a volume to the installer's pods, which containers mount by name. */
   addVolume(volume: Templated<k8s.Volume>): void {
-    this.addedVolumes.push(volume);
+    this.additions.volumes.push(volume);
+  }
+
+  /** Adds an environment variable to the installer and the repair controller. */
+  addEnv(variable: Templated<k8s.EnvVar>): void {
+    this.additions.env.push(variable);
   }
 
   /** Adds a permission to the installer's role. */
@@ -168,9 +184,8 @@ export class LinkerdCni extends Installation<Values> {
     return this.add<k8s.KubePodProps>("helm-test", k8s.KubePod.GVK, {
       when: and(this.values.chained, this.values.helmTest.enabled),
       metadata: {
-        ...this.metadata({ [Label.app]: name }),
+        ...this.metadata({ [Label.app]: name }, { ...this.createdBy(), ...MESHED, ...TEST_HOOK }),
         name,
-        annotations: { ...this.createdBy(), ...MESHED, ...TEST_HOOK },
       },
       spec: this.lazily(() => testPodSpec(this.values, NAME, this.podSecurity())),
     });
@@ -315,7 +330,12 @@ export class LinkerdCni extends Installation<Values> {
       linkerd_cni_repair_controller_: repairController.enabled,
       linkerd_cni_nri_: nri.enabled,
     };
-    const endpoint = (port: string) => ({ port, path: AdminPath.metrics, relabelings: [NODE_LABEL] });
+    const endpoint = (port: string) => ({
+      port,
+      path: AdminPath.metrics,
+      ...scraping(podMonitor),
+      relabelings: [NODE_LABEL],
+    });
     const monitoring = new Monitoring(this, "monitoring", {
       name: NAME,
       namespace,
@@ -350,6 +370,7 @@ export class LinkerdCni extends Installation<Values> {
     return [...roleRules(this.values, NAME, this.nodeTaint), ...this.addedRules];
   }
 
+  /** The plugin's configuration: the data of `configuration()`. */
   protected createConfigMap(): ApiObject {
     return this.add<k8s.KubeConfigMapProps>("config-map", k8s.KubeConfigMap.GVK, {
       metadata: { ...this.metadata(), name: CONFIG_MAP },
@@ -357,21 +378,18 @@ export class LinkerdCni extends Installation<Values> {
     });
   }
 
+  /** The installer on every node: the spec of `daemonSetSpec()`. */
   protected createDaemonSet(): ApiObject {
     return this.add<k8s.KubeDaemonSetProps>("daemon-set", k8s.KubeDaemonSet.GVK, {
-      metadata: { ...this.metadata(SELECTOR), annotations: this.createdBy() },
+      metadata: this.metadata(SELECTOR, this.createdBy()),
       spec: this.lazily(() => this.daemonSetSpec()),
     });
   }
 
   /** The pods on every node. */
   protected podSpec(): PodParts {
-    const spec = podSpec(this.values, NAME, this.directories(), this.podSecurity(), this.nodeTaint);
-    return {
-      ...spec,
-      containers: [...spec.containers, ...this.addedContainers],
-      volumes: [...spec.volumes, ...this.addedVolumes],
-    };
+    const values = this.additions.valuesOf(this.values);
+    return this.additions.podOf(podSpec(values, NAME, this.directories(), this.podSecurity(), this.nodeTaint));
   }
 
   private podSecurity(): Templated<k8s.PodSecurityContext> {
@@ -392,7 +410,8 @@ export class LinkerdCni extends Installation<Values> {
 
   /** The pods of the NRI plugin on every node. */
   protected nriPodSpec(): PodParts {
-    return nriPodSpec(this.values, this.podSecurity(), this.nodeTaint);
+    const values = this.nriAdditions.valuesOf(this.values);
+    return this.nriAdditions.podOf(nriPodSpec(values, this.podSecurity(), this.nodeTaint));
   }
 
   /** The spec of the NRI plugin's DaemonSet: its pods and update strategy. */

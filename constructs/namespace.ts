@@ -3,8 +3,9 @@ import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import { CNI_NAME, Label } from "../cni/contract";
 
+/** The name of the plugin's namespace. */
 export interface LinkerdNamespaceProps {
-  /** @default the chart's namespace, else "linkerd-cni" */
+  /** The name of the namespace. @default the chart's namespace, else "linkerd-cni" */
   readonly name?: string | undefined;
 }
 

@@ -31,8 +31,10 @@ import {
   type Templated,
   when,
 } from "../helm/index";
+import type { Additions } from "./additions";
 import { matchConstraints, mutatingPolicy, NOT_STATIC } from "./admission";
 import { configured, extraEnvOf, imageOf, probesOf, programCommand, RESTRICTED, resourcesOf } from "./container";
+import type { Labels } from "./installation";
 import { ingressOnly, tcp } from "./network-policy";
 import { pluginRules } from "./plugin-token";
 import { logLevelOf, type PodParts, placementOf, seLinuxOptionsOf } from "./pod";
@@ -187,27 +189,35 @@ const requirePolicy = {
 export interface LinkerdNriProps {
   readonly values: Refs<Values>;
   readonly namespace: Input<string>;
-  /** The metadata of a namespaced resource, with additional labels. */
-  readonly metadata: (own?: Readonly<Record<string, string>>) => HelmMetadata;
+  /** The metadata of a namespaced resource, with additional labels and annotations. */
+  readonly metadata: (own?: Labels, annotations?: Labels) => HelmMetadata;
   /** Of cluster-scoped resources. */
   readonly clusterMetadata: HelmMetadata;
   /** Of the DaemonSet. */
-  readonly annotations: Readonly<Record<string, Input<string>>>;
+  readonly annotations: Labels;
+  /** Receives what users add to the pods. */
+  readonly additions: Additions;
   readonly daemonSetSpec: Part<k8s.DaemonSetSpec>;
 }
 
 /** With `nri.enabled`: the NRI plugin on every node, its permissions, and the policy that requires it. */
 export class LinkerdNri extends Construct {
+  /** The service account of the NRI plugin's pods. */
   readonly serviceAccount: ApiObject;
+  /** With `pluginLog: false`: permissions of the NRI plugin, which cannot ask the installer then. */
   readonly clusterRole: ApiObject;
+  /** Gives them to the service account. */
   readonly clusterRoleBinding: ApiObject;
-  /** If `networkPolicy.enabled` is also set. */
+  /** If `networkPolicy.enabled` is also set: only probes and metrics reach the pods. */
   readonly networkPolicy: ApiObject;
+  /** The NRI plugin on every node. */
   readonly daemonSet: ApiObject;
+  private readonly additions: Additions;
 
   constructor(scope: Construct, id: string, props: LinkerdNriProps) {
     super(scope, id);
-    const { values, namespace, metadata, annotations, daemonSetSpec } = props;
+    const { values, namespace, metadata, annotations, additions, daemonSetSpec } = props;
+    this.additions = additions;
     const { enabled, require } = values.nri;
     const clusterMetadata = { ...props.clusterMetadata, name: NRI_NAME };
     const asks = and(enabled, nriAsksApi(values));
@@ -246,8 +256,28 @@ export class LinkerdNri extends Construct {
     });
     this.daemonSet = add<k8s.KubeDaemonSetProps>("daemon-set", k8s.KubeDaemonSet.GVK, {
       when: enabled,
-      metadata: { ...metadata(NRI_SELECTOR), annotations },
+      metadata: metadata(NRI_SELECTOR, annotations),
       spec: daemonSetSpec,
     });
+  }
+
+  /** Adds a container to the NRI plugin's pods. */
+  addContainer(container: Templated<k8s.Container>): void {
+    this.additions.containers.push(container);
+  }
+
+  /** Adds an init container to the NRI plugin's pods, which ends before the plugin starts. */
+  addInitContainer(container: Templated<k8s.Container>): void {
+    this.additions.initContainers.push(container);
+  }
+
+  /** Adds a volume to the NRI plugin's pods, which containers mount by name. */
+  addVolume(volume: Templated<k8s.Volume>): void {
+    this.additions.volumes.push(volume);
+  }
+
+  /** Adds an environment variable to the NRI plugin. */
+  addEnv(variable: Templated<k8s.EnvVar>): void {
+    this.additions.env.push(variable);
   }
 }

@@ -23,6 +23,7 @@ const USUAL = { destCNINetDir: NodePath.netDir, destCNIBinDir: NodePath.binDir }
 /** SELinux allows this type everything; a runtime without SELinux ignores it. */
 const UNCONFINED = { type: "spc_t" } as const;
 
+/** The values of `platform` with a preset. */
 export const PLATFORM_NAMES = [
   "aks",
   "bottlerocket",

@@ -22,6 +22,7 @@ import {
   eq,
   type Input,
   int,
+  items,
   matches,
   not,
   or,
@@ -355,6 +356,6 @@ export function podSpec(
       installer(values, directories, taint),
       when(values.repairController.enabled, repairController(values)),
     ],
-    volumes: volumes(values, directories),
+    volumes: [...volumes(values, directories), ...items(present(values.extraVolumes) ?? [])] as PodParts["volumes"],
   };
 }

@@ -106,6 +106,13 @@ export const extraEnv = (whose: string) =>
     examples: [[{ name: "KUBERNETES_SERVICE_HOST", value: "api.example.com" }]],
   });
 
+export const commonAnnotations = () =>
+  value.map({
+    default: {},
+    description: "Annotations of every resource, besides the chart's own; those of the pods are podAnnotations",
+    examples: [{ "argocd.argoproj.io/sync-wave": "-1" }],
+  });
+
 /** Whole manifests: the API server knows their fields. */
 export const extraObjects = () =>
   value.list({

@@ -8,6 +8,7 @@ import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
 import { pluginToken } from "./plugin-token";
 import { nodeTaint } from "./taint";
 import {
+  commonAnnotations,
   extraEnv,
   extraObjects,
   image,
@@ -496,6 +497,13 @@ export const values = valuesOf({
     default: [],
     description: "Containers that run to their end before the installer starts",
   }),
+  extraVolumes: value.list({
+    members: { name: value.string({ notEmpty: true, required: true, description: "Name of the volume" }) },
+    isOpen: true,
+    default: [],
+    description: "Volumes of the installer's pods, which extraInitContainers mount by name",
+    examples: [[{ name: "tools", emptyDir: {} }]],
+  }),
   extraEnv: extraEnv("the installer, the repair controller and the NRI plugin"),
   extraObjects: extraObjects(),
   // The time that the installer needs to find out why it stops and to restore the node.
@@ -507,6 +515,7 @@ export const values = valuesOf({
   }),
   podLabels: value.map({ ...LABELS, default: {}, description: "Labels of the pods, besides the chart's own" }),
   commonLabels: value.map({ ...LABELS, default: {}, description: "Labels of every resource, besides the chart's own" }),
+  commonAnnotations: commonAnnotations(),
   repairController,
   resources: resources(),
   nri,

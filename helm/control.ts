@@ -37,7 +37,10 @@ export function items<T>(list: readonly T[] | Expr<readonly Yield<T>[]>): readon
   return isExpr(list) ? [list as unknown as Expr<Yield<T>>] : list;
 }
 
-/** Entries of a map among others: `{ ...spread(map), key: value }`. Explicit keys win. */
+/**
+ * Entries of a map among others: `{ ...spread(map), key: value }`. Explicit keys win. Without others, the key of an empty
+ * map is left out.
+ */
 export function spread<T>(map: Input<Readonly<Record<string, T>>>): Readonly<Record<string, T>> {
   if (!isExpr(map)) return map;
   // A unique key for each map, so that maps do not overwrite each other.

@@ -58,9 +58,16 @@ const cases: Readonly<Record<string, readonly [unknown, string]>> = {
       "\n  {{ $key | quote }}: {{ $value | toJson }}\n  {{- end }}\n  {{- end }}",
   ],
   "maps merged": [
-    { ...spread(merge(labels, labels)) },
-    'key:\n  {{- range $key, $value := merge dict .Values.labels .Values.labels }}\n  {{- if not (kindIs "invalid" $value) }}' +
+    { ...spread(merge(labels, labels)), own: "x" },
+    'key:\n  own: x\n  {{- range $key, $value := omit (merge dict .Values.labels .Values.labels) "own" }}' +
+      '\n  {{- if not (kindIs "invalid" $value) }}' +
       "\n  {{ $key | quote }}: {{ $value | toJson }}\n  {{- end }}\n  {{- end }}",
+  ],
+  "a map that may be empty": [
+    { ...spread(labels) },
+    "{{- if without (values .Values.labels) nil }}\nkey:\n  {{- range $key, $value := .Values.labels }}" +
+      '\n  {{- if not (kindIs "invalid" $value) }}\n  {{ $key | quote }}: {{ $value | toJson }}' +
+      "\n  {{- end }}\n  {{- end }}\n{{- end }}",
   ],
   "many lines": [toPrettyJson(list), "key: |-\n  {{- .Values.list | toPrettyJson | nindent 2 }}"],
   "a key on condition": [

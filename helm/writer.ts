@@ -55,9 +55,12 @@ const pad = (spot: Spot): string => "  ".repeat(spot.depth);
 const deeper = (spot: Spot): Spot => ({ ...spot, depth: spot.depth + 1 });
 const action = (spot: Spot, text: string): string => `${pad(spot)}{{- ${text} }}`;
 
+/** A pipeline as an argument. */
+const parenthesized = (expr: string): string => (expr.includes(" ") ? `(${expr})` : expr);
+
 /** A whole map or list that Helm renders, indented for its position. */
 function dumped(expr: string, spot: Spot): string {
-  return action(spot, `toYaml ${expr.includes(" ") ? `(${expr})` : expr} | nindent ${spot.depth * 2}`);
+  return action(spot, `toYaml ${parenthesized(expr)} | nindent ${spot.depth * 2}`);
 }
 
 function block(value: Expr<unknown>, spot: Spot): string {
@@ -155,7 +158,7 @@ function writeMap(map: Readonly<Record<string, unknown>>, spot: Spot): readonly 
 function spreadLines(map: Expr<unknown>, own: readonly string[], spot: Spot): readonly string[] {
   const keys = own.map(goString).join(" ");
   const written = pipeline(map, spot);
-  const others = keys === "" ? written : `omit ${written.includes(" ") ? `(${written})` : written} ${keys}`;
+  const others = keys === "" ? written : `omit ${parenthesized(written)} ${keys}`;
   return [
     action(spot, `range $key, $value := ${others}`),
     action(spot, 'if not (kindIs "invalid" $value)'),
@@ -170,7 +173,17 @@ function entry(key: string, value: unknown, spot: Spot): readonly string[] {
   if (isEmpty(value)) return [`${name} ${empty(value)}`];
   if (isExpr(value) && kindOf(value) === "block") return [`${name} |-`, block(value, deeper(spot))];
   if (!isCollection(value)) return [`${name} ${scalar(value, spot)}`];
-  return [name, ...collection(value, deeper(spot))];
+  const lines = [name, ...collection(value, deeper(spot))];
+  const spread = onlySpread(value);
+  if (spread === undefined) return lines;
+  const values = `values ${parenthesized(pipeline(spread, spot))}`;
+  return [action(spot, `if without (${values}) nil`), ...lines, action(spot, "end")];
+}
+
+/** The map that a map consists of: if it has no entries, its key is left out. */
+function onlySpread(value: unknown): Expr<unknown> | undefined {
+  const [[key, map] = ["", undefined], ...others] = isExpr(value) ? [] : Object.entries(value as object);
+  return key.startsWith(SPREAD) && others.length === 0 && isExpr(map) ? map : undefined;
 }
 
 function collection(value: unknown, spot: Spot): readonly string[] {

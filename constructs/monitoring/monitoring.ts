@@ -9,6 +9,7 @@ import {
   type Input,
   lazily,
   merge,
+  present,
   toPrettyJson,
   when,
 } from "../../helm/index";
@@ -44,8 +45,15 @@ export interface MonitoringProps extends PodMonitorProps {
 /** A kind of the Prometheus Operator. */
 const operator = (kind: string): GroupVersionKind => ({ apiVersion: "monitoring.coreos.com/v1", kind });
 
+/** How often Prometheus scrapes an endpoint, unless it decides itself. */
+export const scraping = (values: Readonly<Record<"scrapeInterval" | "scrapeTimeout", Input<string>>>) => ({
+  interval: present(values.scrapeInterval),
+  scrapeTimeout: present(values.scrapeTimeout),
+});
+
 /** The optional PodMonitor of some pods. */
 export class PodMonitor extends Construct {
+  /** With `podMonitor.enabled`: Prometheus scrapes the pods. */
   readonly podMonitor: ApiObject;
 
   constructor(scope: Construct, id: string, { name, selector, metadata, podMonitor }: PodMonitorProps) {
@@ -60,6 +68,7 @@ export class PodMonitor extends Construct {
 
 /** The objects for Prometheus and Grafana, each of them optional. */
 export class Monitoring extends PodMonitor {
+  /** With `prometheusRule.enabled`: the alerts. */
   readonly prometheusRule: ApiObject;
   /** The ConfigMap with a Grafana dashboard. @default none: the construct has no dashboard */
   readonly dashboard: ApiObject | undefined;
@@ -74,12 +83,13 @@ export class Monitoring extends PodMonitor {
     });
     if (dashboard === undefined) return;
     // Grafana's sidecar selects by this label.
+    const selected = metadata(merge(dashboard.labels, { grafana_dashboard: "1" }));
     this.dashboard = new HelmObject<k8s.KubeConfigMapProps>(this, "dashboard", k8s.KubeConfigMap.GVK, {
       when: dashboard.enabled,
       metadata: {
-        ...metadata(merge(dashboard.labels, { grafana_dashboard: "1" })),
+        ...selected,
         name: `${name}-dashboard`,
-        annotations: { grafana_folder: dashboard.folder },
+        annotations: { ...selected.annotations, grafana_folder: dashboard.folder },
       },
       data: { [`${name}.json`]: toPrettyJson(define(this, `${name}.dashboard`, dashboard.json)) },
     });

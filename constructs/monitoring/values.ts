@@ -19,15 +19,32 @@ export const prometheusLabels = (kind: "PodMonitor" | "PrometheusRule") =>
     examples: [{ release: "prometheus" }],
   });
 
-const podMonitor = group("PodMonitor of the Prometheus Operator", {
-  enabled: value.boolean({
-    default: false,
-    description:
-      "Create a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller, and one for " +
-      "the NRI plugin's",
-  }),
-  labels: prometheusLabels("PodMonitor"),
-});
+/** A duration as the Prometheus Operator reads it, or nothing. */
+const duration = (description: string, example: string) =>
+  value.string({
+    pattern: /^(0|([0-9]+y)?([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?)$/,
+    wrong: "is not a duration such as 30s or 1m30s",
+    default: "",
+    description,
+    examples: [example],
+  });
+
+/** @param created what `enabled` creates */
+export const podMonitorGroup = (created: string) =>
+  group("PodMonitor of the Prometheus Operator", {
+    enabled: value.boolean({ default: false, description: `Create ${created}` }),
+    scrapeInterval: duration("How often Prometheus scrapes each pod; empty for Prometheus' own interval", "30s"),
+    scrapeTimeout: duration(
+      "When a scrape ends without an answer, at most the interval; empty for Prometheus' own timeout",
+      "10s",
+    ),
+    labels: prometheusLabels("PodMonitor"),
+  });
+
+const podMonitor = podMonitorGroup(
+  "a PodMonitor (Prometheus Operator) for the metrics of the installer and the repair controller, and one for the NRI " +
+    "plugin's",
+);
 
 const prometheusRule = group("PrometheusRule of the Prometheus Operator", {
   enabled: value.boolean({

@@ -91,6 +91,33 @@ test("its resources, each with the label that pruning selects, and without the p
   }
 });
 
+test("every resource has the user's annotations besides its own, pods do not", () => {
+  const enabled = { enabled: true };
+  const everything: LinkerdMultusProps = {
+    networkPolicy: enabled,
+    podMonitor: enabled,
+    prometheusRule: enabled,
+    webhook: { certificates: "cert-manager" },
+  };
+  const commonAnnotations = { "argocd.argoproj.io/sync-wave": "-1", "cert-manager.io/inject-ca-from": "me" };
+  const annotationsOf = (props: LinkerdMultusProps) =>
+    synthesized({ ...everything, ...props }).map(({ metadata }) => metadata.annotations);
+  expect(annotationsOf({ commonAnnotations })).toEqual(
+    annotationsOf({}).map((own) => ({ ...commonAnnotations, ...own })),
+  );
+  expect(found("Deployment", { commonAnnotations })["spec"]).toEqual(found("Deployment")["spec"]);
+});
+
+test("podMonitor.scrapeInterval and scrapeTimeout: by default Prometheus decides", () => {
+  const endpoints = (props: LinkerdMultusProps["podMonitor"]) =>
+    (found("PodMonitor", { podMonitor: { enabled: true, ...props } })["spec"] as { podMetricsEndpoints: object[] })
+      .podMetricsEndpoints;
+  expect(endpoints({})).toEqual([{ port: "metrics", path: "/metrics" }]);
+  expect(endpoints({ scrapeInterval: "30s", scrapeTimeout: "500ms" })).toEqual([
+    { port: "metrics", path: "/metrics", interval: "30s", scrapeTimeout: "500ms" },
+  ]);
+});
+
 test("the charts of operator and plugin do not share a resource", () => {
   const chart = new Chart(new App(), "chart", { namespace: "linkerd-cni" });
   new LinkerdCni(chart, "cni", { networkPolicy: { enabled: true }, podMonitor: { enabled: true } });

@@ -18,7 +18,7 @@ import {
   when,
 } from "../../helm/index";
 import { Installation, type InstallationProps, type Labels } from "../installation";
-import { Monitoring } from "../monitoring/monitoring";
+import { Monitoring, scraping } from "../monitoring/monitoring";
 import { ingressOnly, tcp } from "../network-policy";
 import { binding } from "../rbac";
 import { multusAlerts } from "./alerts";
@@ -39,6 +39,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
   readonly serviceAccount: ApiObject;
   /** What the operator may do in the whole cluster. */
   readonly clusterRole: ApiObject;
+  /** Gives it these permissions. */
   readonly clusterRoleBinding: ApiObject;
   /** With `networkPolicy.enabled`: allows only connections to the webhook, probes and metrics. */
   readonly networkPolicy: ApiObject | undefined;
@@ -70,6 +71,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
     this.createExtraObjects();
   }
 
+  /** The service account of the operator's pods. */
   protected createServiceAccount(): ApiObject {
     return this.add<k8s.KubeServiceAccountProps>("service-account", k8s.KubeServiceAccount.GVK, {
       metadata: this.metadata(),
@@ -134,7 +136,10 @@ export class LinkerdMultus extends Installation<MultusValues> {
       namespace: this.namespace,
       selector: SELECTOR,
       metadata: this.selectable.bind(this),
-      podMonitor: { ...podMonitor, endpoints: [{ port: "metrics", path: OperatorPath.metrics }] },
+      podMonitor: {
+        ...podMonitor,
+        endpoints: [{ port: "metrics", path: OperatorPath.metrics, ...scraping(podMonitor) }],
+      },
       prometheusRule: { ...prometheusRule, groups: (job) => multusAlerts(this.values, job) },
     });
   }
@@ -169,6 +174,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
     });
   }
 
+  /** The Service of the webhook. */
   protected createService(): ApiObject {
     return this.add<k8s.KubeServiceProps>("service", k8s.KubeService.GVK, {
       metadata: { ...this.metadata(), name: SERVICE },
@@ -179,6 +185,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
     });
   }
 
+  /** The operator: the spec of `deploymentSpec()`. */
   protected createDeployment(): ApiObject {
     return this.add<k8s.KubeDeploymentProps>("deployment", k8s.KubeDeployment.GVK, {
       metadata: this.metadata(),
@@ -208,15 +215,15 @@ export class LinkerdMultus extends Installation<MultusValues> {
     };
   }
 
+  /** Registers the webhooks of `webhooks()` with the API server. */
   protected createWebhookConfiguration(): ApiObject {
-    const issued = when(isIssued(this.values), {
-      "cert-manager.io/inject-ca-from": concat(this.namespace, `/${SERVICE}`),
-    }) as Labels;
+    const issued = { "cert-manager.io/inject-ca-from": concat(this.namespace, `/${SERVICE}`) };
+    const annotations = when(isIssued(this.values), this.annotations(issued), this.annotations()) as Labels;
     return this.add<k8s.KubeMutatingWebhookConfigurationProps>(
       "webhook-configuration",
       k8s.KubeMutatingWebhookConfiguration.GVK,
       {
-        metadata: { ...this.clusterMetadata(), annotations: issued },
+        metadata: { ...this.clusterMetadata(), annotations },
         webhooks: this.lazily(() => this.webhooks()),
       },
     );

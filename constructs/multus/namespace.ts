@@ -5,8 +5,9 @@ import { Label } from "../../cni/contract";
 import { type LinkerdNamespaceProps, namespaceProblems } from "../namespace";
 import { NAME, SELECTOR } from "./names";
 
+/** The name of the operator's namespace, and its Pod Security Standard. */
 export interface LinkerdMultusNamespaceProps extends LinkerdNamespaceProps {
-  /** @default the chart's namespace, else "linkerd-multus" */
+  /** The name of the namespace. @default the chart's namespace, else "linkerd-multus" */
   readonly name?: string | undefined;
   /**
    * The Pod Security Standard of the namespace. The operator's pods need no privileges, but with `hostNetwork` the

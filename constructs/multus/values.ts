@@ -1,8 +1,9 @@
 import { Annotation, CNI_NAME, KUBECONFIG_FILE, NodePath } from "../../cni/contract";
 import { LOG_FORMATS, LOG_LEVELS } from "../../cni/stanza";
 import { group, value, valuesOf } from "../../helm/index";
-import { prometheusLabels, runbookUrl } from "../monitoring/values";
+import { podMonitorGroup, prometheusLabels, runbookUrl } from "../monitoring/values";
 import {
+  commonAnnotations,
   extraEnv,
   extraObjects,
   image,
@@ -154,11 +155,6 @@ const networkPolicy = group("NetworkPolicy for the pods", {
   }),
 });
 
-const podMonitor = group("PodMonitor of the Prometheus Operator", {
-  enabled: value.boolean({ default: false, description: "Create a PodMonitor (Prometheus Operator)" }),
-  labels: prometheusLabels("PodMonitor"),
-});
-
 const prometheusRule = group("PrometheusRule of the Prometheus Operator", {
   enabled: value.boolean({
     default: false,
@@ -221,7 +217,7 @@ export const multusValues = valuesOf({
   }),
   podDisruptionBudget,
   networkPolicy,
-  podMonitor,
+  podMonitor: podMonitorGroup("a PodMonitor (Prometheus Operator)"),
   prometheusRule,
   extraEnv: extraEnv("the operator"),
   extraObjects: extraObjects(),
@@ -229,6 +225,7 @@ export const multusValues = valuesOf({
   podAnnotations: value.map({ default: {}, description: "Annotations of the pods, besides the chart's own" }),
   podLabels: value.map({ ...LABELS, default: {}, description: "Labels of the pods, besides the chart's own" }),
   commonLabels: value.map({ ...LABELS, default: {}, description: "Labels of every resource, besides the chart's own" }),
+  commonAnnotations: commonAnnotations(),
 });
 
 /** The definition of the values. */

@@ -192,6 +192,7 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   podLabels: labels,
   commonLabels: labels,
   podAnnotations: annotations,
+  commonAnnotations: annotations,
   labels,
 };
 

@@ -58,6 +58,8 @@ helmSuite("dist/charts/linkerd2-cni with the real helm", () => {
       { hostNetwork: true, healthPort: 0, updateStrategy: { rollingUpdate: { maxSurge: 1 } } },
     ],
     ["podLabels.a=null,podAnnotations.a=null,commonLabels.a=null,commonLabels.b=c", { commonLabels: { b: "c" } }],
+    ["commonAnnotations.a=null,extraVolumes=null,podMonitor.scrapeInterval=null", {}],
+    ["commonAnnotations.a=null,commonAnnotations.b=c", { commonAnnotations: { b: "c" } }],
     [
       "podMonitor.enabled=true,podMonitor.labels.a=null,podMonitor.labels.b=c",
       { podMonitor: { enabled: true, labels: { b: "c" } } },
@@ -208,6 +210,10 @@ helmSuite("dist/charts/linkerd2-cni with the real helm", () => {
     ["updateStrategy.rollingUpdate.maxUnavailable=half", "at '/updateStrategy/rollingUpdate/maxUnavailable'"],
     ["updateStrategy.rollingUpdate.maxUnavailable=-1", "at '/updateStrategy/rollingUpdate/maxUnavailable': minimum"],
     ["extraInitContainers[0].name=a", "at '/extraInitContainers/0': missing property 'image'"],
+    ["extraVolumes[0].hostPath.path=/a", "at '/extraVolumes/0': missing property 'name'"],
+    ["podMonitor.scrapeInterval=30", "at '/podMonitor/scrapeInterval': got number, want string"],
+    ["podMonitor.scrapeTimeout=1s1m", "at '/podMonitor/scrapeTimeout': '1s1m' does not match pattern"],
+    ["commonAnnotations.wave=1", "at '/commonAnnotations/wave': got number, want null or string"],
   ];
 
   test("an AppArmor profile is refused if pods have no field for it", () => {

@@ -63,6 +63,8 @@ helmSuite("dist/charts/linkerd-multus with the real helm", () => {
     ["webhook.caBundle=x", "at '/webhook': additional properties 'caBundle' not allowed"],
     ["image.repository=x", "at '/image': additional properties 'repository' not allowed"],
     ["topologySpreadConstraints[0].maxSkew=1", "missing property 'topologyKey'"],
+    ["podMonitor.scrapeInterval=30", "at '/podMonitor/scrapeInterval': got number, want string"],
+    ["podMonitor.scrapeTimeout=1d1y", "at '/podMonitor/scrapeTimeout': '1d1y' does not match pattern"],
     ["podDisruptionBudget.maxUnavailable=-1", "at '/podDisruptionBudget/maxUnavailable': minimum: got -1, want 0"],
   ];
 

@@ -97,7 +97,7 @@ const walk = (type, path) => {
     const at = [...path, prop.name];
     const text = ts.displayPartsToString(prop.getDocumentationComment(checker));
     if (text !== "") shown[at.join(".")] = text;
-    if (path.length < 3 && text === "") walk(checker.getTypeOfSymbol(prop), at);
+    if (path.length < 3 && prop.getJsDocTags().every((tag) => tag.name !== "default")) walk(checker.getTypeOfSymbol(prop), at);
   }
 };
 ts.forEachChild(program.getSourceFile("esm.mts"), (node) => {
@@ -107,6 +107,36 @@ ts.forEachChild(program.getSourceFile("esm.mts"), (node) => {
   walk(checker.getTypeOfSymbolAtLocation(props, node), []);
 });
 process.stdout.write(JSON.stringify(shown));
+`;
+
+/** Prints what an export of the package and each of its own members lack: documentation, as the same service finds it. */
+const undocumented = `const ts = require(process.argv[2] + "/lib/typescript.js");
+const program = ts.createProgram(["esm.mts"], { module: 199, moduleResolution: 99, strict: true });
+const checker = program.getTypeChecker();
+const [, imported] = program.getSourceFile("esm.mts").statements;
+const isShown = (symbol) =>
+  symbol.declarations.some(
+    (at) =>
+      at.getSourceFile().fileName.includes("/linkerd-cni-cdk8s/") &&
+      !(ts.getCombinedModifierFlags(at) & ts.ModifierFlags.Private),
+  );
+const seen = [];
+const isDescribed = (symbol, name) => {
+  seen.push(name);
+  return symbol.getDocumentationComment(checker).length > 0;
+};
+const missing = checker.getExportsOfModule(checker.getSymbolAtLocation(imported.moduleSpecifier)).flatMap((alias) => {
+  const symbol = alias.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(alias) : alias;
+  const hasMembers = symbol.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Interface);
+  const members = hasMembers ? checker.getPropertiesOfType(checker.getDeclaredTypeOfSymbol(symbol)) : [];
+  return [
+    ...(isDescribed(symbol, alias.name) ? [] : [alias.name]),
+    ...members
+      .filter((member) => isShown(member) && !isDescribed(member, alias.name + "." + member.name))
+      .map((member) => alias.name + "." + member.name),
+  ];
+});
+process.stdout.write(JSON.stringify({ seen, missing }));
 `;
 
 const AS_NODE = {};
@@ -282,6 +312,23 @@ describe("the packed npm package in an empty project", () => {
       const all = [values, multusValues].flatMap((members) => fieldsOf(members));
       const expected = all.map(({ path, description }) => [path.join("."), `${description}.`]);
       expect(shown).toMatchObject(Object.fromEntries(expected));
+    },
+    60_000,
+  );
+
+  compilerTest(
+    `an editor describes each export and member${missing}`,
+    () => {
+      writeFileSync(join(project, "undocumented.js"), undocumented);
+      const shown = JSON.parse(node("undocumented.js", compilers["5.9"] ?? "")) as Record<string, readonly string[]>;
+      const some = [
+        "LinkerdCni.addInitContainer",
+        "LinkerdCni.podSpec",
+        "LinkerdNri.addEnv",
+        "LinkerdCniProps.podMonitor",
+      ];
+      expect(shown["seen"]).toEqual(expect.arrayContaining(some));
+      expect(shown["missing"]).toEqual([]);
     },
     60_000,
   );
