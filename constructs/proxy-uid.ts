@@ -15,6 +15,7 @@ const effective = (name: string) =>
 /**
  * A policy that annotates pods that are about to be injected with a user id of their namespace's range. The API server
  * runs these policies before webhooks, and never again: after the injector, the annotation would not be the proxy's id.
+ * The proxy's group stays as it is: no security context constraint limits it.
  */
 export const proxyUidPolicy = {
   failurePolicy: "Fail",
