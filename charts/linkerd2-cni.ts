@@ -69,7 +69,7 @@ Each node gets its CNI configuration back, byte by byte, and running pods keep t
 | Kubernetes | 1.25 or later |
 | nodes | Linux on x86-64 or arm64; kernel 4.18 or later with nf_tables, or 4.11 with \`iptables-legacy\` |
 | container runtime | tested with containerd 1.6, 2.2 and 2.3, and CRI-O 1.34 |
-| Linkerd | tested with pods as the injector of edge-26.5.1 writes them |
+| Linkerd | tested with the command line and injector of linkerd2 b24cd40 (August 2026) |
 
 GKE Autopilot and Fargate do not allow it. [Hosts](${docs("hosts.md")}) says what was tested and how.
 [Documentation](${docs("README.md")}) has the rest: NRI, Multus, GitOps, operation, and the cdk8s constructs that
