@@ -3,8 +3,9 @@ import { reasonOf } from "../../../cni/errors";
 import type { Clock } from "../../../process/clock";
 import type { Log } from "../../../process/log";
 import { Loop } from "../../../process/loop";
+import { readPair } from "../../../system/crypto";
 import { join } from "../../../system/path";
-import { type ServedCertificate, servable } from "./served";
+import type { ServedCertificate } from "./served";
 
 interface MountedCertificateDeps {
   readonly served: ServedCertificate;
@@ -17,21 +18,16 @@ const CHECK_EVERY_MS = 5_000;
 
 /**
  * Follows a certificate in files that another program, such as cert-manager, writes and rotates, until the signal is
- * given.
+ * given. Its names are the user's choice: a configuration may have an address instead of the service.
  * @param directory of `tls.crt` and `tls.key`
- * @param name DNS name by which the API server calls the webhook
  */
-export async function followFiles(
-  directory: string,
-  name: string,
-  { served, log, ...deps }: MountedCertificateDeps,
-): Promise<void> {
+export async function followFiles(directory: string, { served, log, ...deps }: MountedCertificateDeps): Promise<void> {
   let problem = "";
   const check = async () => {
     try {
       const [cert = "", key = ""] = ["tls.crt", "tls.key"].map((name) => readFileSync(join(directory, name), "utf8"));
       // During a rotation one file may be newer than the other.
-      served.serve(servable({ cert, key }, name));
+      served.serve({ cert, key, ...readPair(cert, key, "") });
       problem = "";
     } catch (error) {
       const reason = reasonOf(error);

@@ -109,12 +109,11 @@ export class Webhook {
     const { webhook, podNamespace } = settings;
     const served = new ServedCertificate({ log, registry, use: (pair: TlsPair) => this.use(pair) });
     const deps = { ...this.deps, served };
-    const name = `${webhook.service}.${podNamespace}.svc`;
-    if (webhook.certificates === "mounted") return followFiles(webhook.certificateDir, name, deps);
+    if (webhook.certificates === "mounted") return followFiles(webhook.certificateDir, deps);
     const options = {
       namespace: podNamespace,
       secret: webhook.certificateSecret,
-      name,
+      name: `${webhook.service}.${podNamespace}.svc`,
       configuration: webhook.configuration,
       validMs: webhook.certificateValidityMs,
     };
