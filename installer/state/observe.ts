@@ -27,14 +27,15 @@ function find(path: string, view: View): FoundFile | undefined {
   const link = lstatSync(path, { throwIfNoEntry: false });
   if (link === undefined) return undefined;
   const name = basename(path);
-  const target = link.isSymbolicLink() ? { target: readlinkSync(path) } : {};
-  const located = locate(path, view);
+  const isLink = link.isSymbolicLink();
+  const target = isLink ? { target: readlinkSync(path) } : {};
+  const located = isLink ? locate(path, view) : { path, hidden: false };
   if (located.hidden) {
     const problem = `is a link to ${target.target}, which is not mounted here`;
     return { name, mode: 0o644, ...target, problem, hidden: MOUNT_IT };
   }
   try {
-    const stat = statSync(located.path);
+    const stat = isLink ? statSync(located.path) : link;
     const found = { name, mode: stat.mode & 0o777, owner: { uid: stat.uid, gid: stat.gid }, ...target };
     // Runtimes ignore directories, and fail at a link to one.
     if (link.isDirectory()) return { ...found, problem: "is a directory", ignored: true };
@@ -95,18 +96,15 @@ function findAuxiliary({ auxiliary }: Paths, view: View): NodeState["auxiliary"]
 }
 
 /** Folders and their drop-ins; links are excluded, since from here they may lead elsewhere than on the node. */
-function findDropins({ netDir, auxiliary }: Paths, configs: readonly FoundFile[], view: View): NodeState["dropins"] {
+function findDropins(folders: readonly string[], configs: readonly FoundFile[], paths: Paths): NodeState["dropins"] {
   const lists = new Set(
     configs.map(({ name, bytes }) => (bytes === undefined ? undefined : dropinFolder(readConfig(name, bytes)))),
   );
-  const folders = readdirSync(netDir, { withFileTypes: true }).filter(
-    (entry) => entry.isDirectory() && join(netDir, entry.name, DROPIN_FILE) !== auxiliary,
-  );
   return new Map(
-    folders.map(({ name: folder }) => {
-      const directory = join(netDir, folder);
+    folders.map((folder) => {
+      const directory = join(paths.netDir, folder);
       const names = lists.has(folder) ? dropinNames(directory) : [DROPIN_FILE];
-      return [folder, names.flatMap((name) => find(join(directory, name), view) ?? [])];
+      return [folder, names.flatMap((name) => find(join(directory, name), paths) ?? [])];
     }),
   );
 }
@@ -120,15 +118,14 @@ export function foldersWithDropin({ netDir, auxiliary }: Pick<Paths, "netDir" | 
 }
 
 /** Temporary files left by a crash in a directory. */
-function temporaryIn(directory: string): readonly string[] {
-  return readdirSync(directory)
-    .filter(isTemporary)
-    .map((name) => join(directory, name));
-}
+const temporaryIn = (directory: string, names = readdirSync(directory)): readonly string[] =>
+  names.filter(isTemporary).map((name) => join(directory, name));
 
 /** Observes the node's directories. @throws if one of them is missing or cannot be read */
 export function observe(paths: Paths, plugin: PluginFile): NodeState {
-  const names = readdirSync(paths.netDir).sort();
+  const entries = readdirSync(paths.netDir, { withFileTypes: true });
+  const names = entries.map(({ name }) => name).sort();
+  const executables = readdirSync(paths.binDir);
   const inNetDir = (name: string) => find(join(paths.netDir, name), paths);
   const originals = names.flatMap((name) => {
     const of = nameOfOriginal(name);
@@ -136,9 +133,9 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     return of === undefined || file === undefined ? [] : [[of, file] as const];
   });
   const configs = names.filter(isConfigName).flatMap((name) => inNetDir(name) ?? []);
-  const dropins = findDropins(paths, configs, paths);
-  const folders = [...dropins.keys()].map((folder) => join(paths.netDir, folder));
-  const leftovers = new Set([paths.netDir, paths.binDir, ...folders].flatMap(temporaryIn));
+  const folders = entries
+    .filter((entry) => entry.isDirectory() && join(paths.netDir, entry.name, DROPIN_FILE) !== paths.auxiliary)
+    .map(({ name }) => name);
   const journal = find(paths.journal, paths)?.bytes;
   const decoded = journal === undefined ? undefined : decodeJournal(journal);
   const kubeconfig = find(paths.kubeconfig, paths);
@@ -147,20 +144,22 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     configs,
     setAside: names.filter(isSetAside).flatMap((name) => inNetDir(name) ?? []),
     originals: new Map(originals),
-    dropins,
+    dropins: findDropins(folders, configs, paths),
     auxiliary: findAuxiliary(paths, paths),
     ...findFormerAuxiliary(paths, decoded?.auxiliary),
     names,
-    notFolders: readdirSync(paths.netDir, { withFileTypes: true })
-      .filter((entry) => !entry.isDirectory() && !entry.isSymbolicLink())
-      .map(({ name }) => name),
+    notFolders: entries.filter((entry) => !entry.isDirectory() && !entry.isSymbolicLink()).map(({ name }) => name),
     ...(decoded === undefined ? {} : { journal: decoded }),
     ...(journal === undefined ? {} : { journalBytes: journal }),
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     outdated: paths.plugins.filter((path) => !plugin.isCopy(paths.image, path)),
     attached: findAll(paths.attached),
-    executables: readdirSync(paths.binDir),
-    leftovers: [...leftovers],
+    executables,
+    leftovers: [
+      ...temporaryIn(paths.netDir, names),
+      ...temporaryIn(paths.binDir, executables),
+      ...folders.flatMap((folder) => temporaryIn(join(paths.netDir, folder))),
+    ],
     ...(note === undefined ? {} : { directoriesToNote: note }),
   };
 }

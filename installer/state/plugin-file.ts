@@ -32,8 +32,8 @@ interface Stamp {
   readonly size: number;
 }
 
-function stamp(path: string): Stamp | undefined {
-  const stat = statSync(path, { throwIfNoEntry: false });
+function stamp(path: string, statOf = statSync): Stamp | undefined {
+  const stat = statOf(path, { throwIfNoEntry: false });
   if (!stat?.isFile()) return undefined;
   const file = [stat.dev, stat.ino, stat.size, stat.mtimeMs, stat.mode & 0o111].join(" ");
   return { file, state: `${file} ${stat.ctimeMs}`, size: stat.size };
@@ -110,8 +110,7 @@ export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile 
   return {
     isCopy: (source, copy) => {
       // A link may lead to itself.
-      const isLink = lstatSync(copy, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-      const [wanted, found] = [stamp(source), isLink ? undefined : stamp(copy)];
+      const [wanted, found] = [stamp(source), stamp(copy, lstatSync)];
       if (wanted === undefined) throw new Error(`the plugin's file ${source} is missing in this image`);
       if (found === undefined) return false;
       const known = compared.get(copy);
@@ -125,13 +124,12 @@ export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile 
       if (from !== undefined && from.size === to?.size) compared.set(copy, { source: from, copy: to, same: true });
     },
     failure: async (path, source) => {
-      const program = isNoexec(dirname(path)) ? source : path;
-      const found = stamp(program);
-      const known = asked.get(program);
+      const found = stamp(path);
+      const known = asked.get(path);
       const isCurrent = known?.failure === undefined || performance.now() - known.at < ASK_AGAIN_MS;
       if (known !== undefined && known.state === found?.state && isCurrent) return known.failure;
-      const failure = await askVersion(program);
-      asked.set(program, { ...found, failure, at: performance.now() });
+      const failure = await askVersion(isNoexec(dirname(path)) ? source : path);
+      asked.set(path, { ...found, failure, at: performance.now() });
       return failure;
     },
     renamed: (from, to) => {

@@ -1,6 +1,5 @@
 /** An installer's process on the simulated node: its operations can be counted, held up and be its last. */
 import type { FSWatcher, Stats } from "node:fs";
-import { basename } from "node:path";
 import type { Ended } from "../../system/child";
 import type { Clock, Random } from "./clock";
 import { FileError, type Files, type Inode, sync, textOf } from "./files";
@@ -26,6 +25,8 @@ export interface Machine {
 
 /** The process was killed: none of its operations happens any more. */
 class Killed extends Error {}
+
+const basename = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 
 /** Operations that are named by their second path. */
 const TO = ["exchange", "rename", "link", "symlink"];
