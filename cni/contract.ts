@@ -55,7 +55,7 @@ export const NodePath = {
   cniCacheDir: "/var/lib/cni",
   /** Where OpenShift's Multus looks for the plugins that it calls for every pod. */
   auxiliaryChainDir: "/run/multus/cni/net.d/vendor-cni-chain",
-  /** Directory of the plugin's call log and the installer's socket, if the installer's pod mounts it. */
+  /** Directory of the plugin's call log and the installer's socket. */
   runDir: "/run/linkerd-cni",
   /** Where the container runtime listens for NRI plugins. */
   nriDir: "/var/run/nri",
@@ -113,11 +113,12 @@ export const InstallerVariable = {
   nodeTaint: "NODE_TAINT",
   nriEvents: "NRI_EVENTS",
   pluginLog: "PLUGIN_LOG",
+  showsPluginLog: "SHOW_PLUGIN_LOG",
   cniCacheDir: "CNI_CACHE_DIR",
   healthPort: "HEALTH_PORT",
 } as const;
 
-/** Environment variables of the NRI plugin, besides those by which it finds the API server. */
+/** Environment variables of the NRI plugin. */
 export const NriVariable = {
   /** The plugin's configuration as JSON. */
   stanza: InstallerVariable.stanza,

@@ -41,13 +41,13 @@ function gather(annotations: Record<string, string> | undefined, policy: PodLook
   const passed = { pod: { namespace: "shop", name: "cart-1", ...(uid === undefined ? {} : { uid }) }, annotations };
   const get = (path: string) => {
     requests.push(path);
-    return api(path);
+    return api(path, true);
   };
   const outcome = () => {
     const skip = skipWithoutLookup(passed, { "pod-lookup": policy });
     if (skip !== undefined) return { skip };
     try {
-      return gatherEvidence(passed, policy, { get, credentials: "/etc/kubeconfig", renewedBy: "the installer" });
+      return gatherEvidence(passed, policy, get);
     } catch (error) {
       return { error: (error as Error).message };
     }
@@ -101,7 +101,9 @@ describe("if the runtime passes annotations", () => {
   });
 
   it("but not about one without injection, whose namespace may have settings", () => {
-    expect(gather(manual, "auto", unreachable).error).toMatch(/no answer within 5000 ms.*\/etc\/kubeconfig/);
+    expect(gather(manual, "auto", unreachable).error).toMatch(
+      /cannot look up pod shop\/cart-1: .*no answer within 5000 ms/,
+    );
   });
 
   it("they alone decide if so configured", () => {
@@ -133,7 +135,7 @@ describe("if it does not", () => {
 
   it("an answer that is not the pod is an error", () => {
     expect(gather(undefined, "auto", status(404)).error).toMatch(/answered 404 when asked for pod shop\/cart-1/);
-    expect(gather(undefined, "auto", status(401)).error).toMatch(/401.*\/etc\/kubeconfig has expired/);
+    expect(gather(undefined, "auto", status(401)).error).toMatch(/answered 401 when asked for pod shop\/cart-1/);
     expect(gather(undefined, "auto", () => ({ status: 200, body: "<" })).error).toMatch(/answer for pod/);
   });
 });
@@ -177,9 +179,8 @@ describe("a reduced object", () => {
       return ok(path.includes("/pods/") ? (object as object) : around);
     };
     const pod = { namespace: "shop", name: "cart-1", uid: "u" };
-    const api = { get, credentials: "/etc/kubeconfig", renewedBy: "the installer" };
     try {
-      const { evidence } = gatherEvidence({ pod, annotations: undefined }, "auto", api);
+      const { evidence } = gatherEvidence({ pod, annotations: undefined }, "auto", get);
       return decide(evidence.pod, evidence.around, stanza);
     } catch (error) {
       return (error as Error).message;

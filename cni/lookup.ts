@@ -7,17 +7,11 @@ import { type Evidence, evidenceFromAnnotations, extraLookup, type PassedPod } f
 import type { Pod } from "./pod";
 import type { PodLookup } from "./stanza";
 
-/** Gets an object of the API server by its path. @throws an Error that says why there is no answer */
-export type Get = (path: string) => { readonly status: number; readonly body: string };
-
-/** How to ask the API server, and with which credentials. */
-export interface ApiAccess {
-  readonly get: Get;
-  /** Path of the file with the credentials, for messages. */
-  readonly credentials: string;
-  /** The program that renews them, for messages. */
-  readonly renewedBy: string;
-}
+/**
+ * Gets an object of the API server by its path. `isNeeded`: nothing else can decide about the pod, so it is worth
+ * waiting for the answer. @throws an Error that says why there is no answer
+ */
+export type Get = (path: string, isNeeded: boolean) => { readonly status: number; readonly body: string };
 
 /** The evidence, and if it comes from annotations as a fallback, why the API server did not answer. */
 export interface Gathered {
@@ -38,12 +32,14 @@ export function isLookup(path: string): boolean {
   return kind === undefined || (kind === "pods" && OBJECT_NAME.test(name) && more.length === 0);
 }
 
-const UNAUTHORIZED = 401;
 const OK = 200;
 
 /** Looks up a pod and its related object. */
 class Lookup {
-  constructor(private readonly api: ApiAccess) {}
+  constructor(
+    private readonly get: Get,
+    private readonly isNeeded: boolean,
+  ) {}
 
   /** @throws CniError 11, and what `get` throws */
   evidence({ pod: name }: PassedPod): Evidence {
@@ -76,44 +72,35 @@ class Lookup {
   }
 
   private read(path: string, what: string): unknown {
-    const { status, body } = this.api.get(path);
-    if (status !== OK) throw new CniError(ErrorCode.tryAgainLater, this.refusal(status, what));
+    const { status, body } = this.get(path, this.isNeeded);
+    if (status !== OK) {
+      throw new CniError(ErrorCode.tryAgainLater, `the API server answered ${status} when asked for ${what}`);
+    }
     try {
       return JSON.parse(body);
     } catch (error) {
       throw new CniError(ErrorCode.tryAgainLater, `the API server's answer for ${what}: ${reasonOf(error)}`);
     }
   }
-
-  private refusal(status: number, what: string): string {
-    if (status !== UNAUTHORIZED) return `the API server answered ${status} when asked for ${what}`;
-    const { credentials, renewedBy } = this.api;
-    return `the API server answered 401: the token in ${credentials} has expired or is not known there; ${renewedBy} renews it`;
-  }
 }
 
-function lookupFailure(error: unknown, { pod: { namespace, name } }: PassedPod, credentials: string): CniError {
+function lookupFailure(error: unknown, { pod: { namespace, name } }: PassedPod): CniError {
   if (error instanceof CniError) return error;
-  const remedy = `check that the node can reach the API server and that ${credentials} is current`;
-  return new CniError(
-    ErrorCode.tryAgainLater,
-    `cannot look up pod ${namespace}/${name}: ${reasonOf(error)}; ${remedy}`,
-    "",
-    { cause: error },
-  );
+  const message = `cannot look up pod ${namespace}/${name}: ${reasonOf(error)}`;
+  return new CniError(ErrorCode.tryAgainLater, message, "", { cause: error });
 }
 
 /**
  * Gathers the evidence about a pod, with as few requests as `pod-lookup` allows.
  * @throws CniError 11 if the pod cannot be looked up and its annotations are not enough
  */
-export function gatherEvidence(passed: PassedPod, policy: PodLookup, api: ApiAccess): Gathered {
+export function gatherEvidence(passed: PassedPod, policy: PodLookup, get: Get): Gathered {
   const annotated = evidenceFromAnnotations(passed, policy);
   if (annotated !== undefined && policy === "annotations") return { evidence: annotated };
   try {
-    return { evidence: new Lookup(api).evidence(passed) };
+    return { evidence: new Lookup(get, annotated === undefined).evidence(passed) };
   } catch (error) {
-    const failure = lookupFailure(error, passed, api.credentials);
+    const failure = lookupFailure(error, passed);
     if (annotated === undefined) throw failure;
     return { evidence: annotated, unanswered: failure.message };
   }

@@ -95,8 +95,6 @@ test("the installer's pods have the volumes and init containers of the values be
 test("resources of features are public members", () => {
   const chart = new Chart(new App(), "c");
   const cni = new LinkerdCni(chart, "cni", {
-    // The NRI plugin then has its own permissions.
-    pluginLog: false,
     nri: { enabled: true },
     networkPolicy: { enabled: true },
     priorityClassName: "system-node-critical",
@@ -106,8 +104,7 @@ test("resources of features are public members", () => {
   });
   const { plugin, nri, monitoring, networkPolicy, resourceQuota } = cni;
   const { podMonitor, prometheusRule, dashboard } = monitoring;
-  const { serviceAccount, clusterRole, clusterRoleBinding, networkPolicy: ofNri, daemonSet } = nri;
-  const nris = [serviceAccount, clusterRole, clusterRoleBinding, ofNri, daemonSet];
+  const nris = [nri.networkPolicy, nri.daemonSet];
   const members = [...Object.values(plugin), ...nris, podMonitor, prometheusRule, dashboard];
   const objects = new Set(cni.node.findAll());
   for (const member of [...members, networkPolicy, resourceQuota]) expect(objects).toContain(member);

@@ -127,7 +127,6 @@ export class LinkerdCni extends Installation<Values> {
     this.plugin = this.createPluginAccount();
     this.nri = new LinkerdNri(this, "nri", {
       values: this.values,
-      namespace: this.namespace,
       metadata: (own, annotations) => ({ ...this.metadata(own, annotations), name: NRI_NAME }),
       clusterMetadata: this.clusterMetadata(),
       annotations: this.createdBy(),
@@ -280,11 +279,10 @@ export class LinkerdCni extends Installation<Values> {
       const { securityContextConstraint: role } = PLATFORMS[name];
       if (role === undefined) continue;
       const { subjects, roleRef } = binding("ClusterRole", NAME, this.namespace);
-      const [nri] = binding("ClusterRole", NRI_NAME, this.namespace).subjects;
       this.add<k8s.KubeRoleBindingProps>(`scc-${name}`, k8s.KubeRoleBinding.GVK, {
         when: eq<string>(this.values.platform, name),
         metadata: { ...this.metadata(), name: `${NAME}-scc` },
-        subjects: [...subjects, when(this.values.nri.enabled, nri)],
+        subjects,
         roleRef: { ...roleRef, name: role },
       });
     }

@@ -48,13 +48,13 @@ const daemonSet = (props: LinkerdCniProps = {}) => find<DaemonSet>("DaemonSet", 
 const pod = (props: LinkerdCniProps = {}) => daemonSet(props).spec.template.spec;
 
 test("by default none of its resources exist", () => {
-  const all: LinkerdCniProps = { pluginLog: false, networkPolicy: enabled, podMonitor: enabled };
+  const all: LinkerdCniProps = { networkPolicy: enabled, podMonitor: enabled };
   expect(kindsOf({ ...all, nri: { require: { admissionPolicy: "v1" } } })).toEqual([]);
-  expect(kindsOf({ nri: enabled })).toEqual(["ServiceAccount", "DaemonSet"]);
+  expect(kindsOf({ nri: enabled })).toEqual(["DaemonSet"]);
   expect(kindsOf({ ...all, nri: { enabled: true, require: { admissionPolicy: "v1" } } }).sort()).toEqual([
-    ...["ClusterRole", "ClusterRoleBinding", "DaemonSet"],
+    "DaemonSet",
     ...["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"],
-    ...["NetworkPolicy", "PodMonitor", "ServiceAccount"],
+    ...["NetworkPolicy", "PodMonitor"],
   ]);
 });
 
@@ -82,19 +82,11 @@ test("it requests resources, so that a busy node does not run it last", () => {
   expect(resources({ nri: { enabled: true, resources: nothing } })).toBeUndefined();
 });
 
-test("it has a token only if it cannot ask the installer", () => {
-  for (const props of [{}, { podLookup: "annotations", pluginLog: false }] as const) {
-    expect(pod(props).automountServiceAccountToken).toBe(false);
-    expect(kindsOf({ ...props, nri: enabled })).toEqual(["ServiceAccount", "DaemonSet"]);
+test("it never has a token, nor an account of its own", () => {
+  for (const props of [{}, { podLookup: "api" }, { pluginLog: false }] as const) {
+    expect(pod(props)).toMatchObject({ serviceAccountName: "linkerd-cni", automountServiceAccountToken: false });
+    expect(kindsOf({ ...props, nri: enabled })).toEqual(["DaemonSet"]);
   }
-  const asksItself: LinkerdCniProps = { pluginLog: false, nri: enabled };
-  expect(pod(asksItself).automountServiceAccountToken).toBe(true);
-  expect(find("ClusterRole", asksItself)).toMatchObject({
-    rules: [
-      { resources: ["pods", "namespaces"], verbs: ["get"] },
-      { resources: ["services"], resourceNames: ["kubernetes"], verbs: ["get"] },
-    ],
-  });
 });
 
 test("the directories are the node's, and new network namespaces of pods propagate", () => {
@@ -118,9 +110,7 @@ test("the directories are the node's, and new network namespaces of pods propaga
     { name: "CHAINED", value: "false" },
     { name: "NRI_INDEX", value: "07" },
   ]);
-  const unlogged = pod({ pluginLog: false });
-  expect(unlogged.containers[0].volumeMounts.map(({ name }) => name)).toEqual(["nri-socket-dir", "netns-dir"]);
-  expect(unlogged.volumes).toHaveLength(2);
+  expect(pod({ pluginLog: false }).volumes).toHaveLength(3);
 });
 
 test("it runs where the installer runs, starts its successor first, and has its own labels", () => {
@@ -170,13 +160,6 @@ test("the installer publishes its Events, and the repair controller waits for it
   expect(installer(both)).toContain('"--wait-for-nri=true"');
   expect(rules({ rbac: { minimal: true } })).not.toContain("events");
   expect(rules({ rbac: { minimal: true }, nri: enabled })).toContain('"resources":["events"],"verbs":["create"]');
-});
-
-test("on OpenShift its account may also use the security context constraint", () => {
-  const subjects = (props: LinkerdCniProps) =>
-    find<{ subjects: { name: string }[] }>("RoleBinding", props, "linkerd-cni-scc").subjects.map(({ name }) => name);
-  expect(subjects({ platform: "openshift" })).toEqual(["linkerd-cni"]);
-  expect(subjects({ platform: "openshift", nri: enabled })).toEqual(["linkerd-cni", "linkerd-cni-nri"]);
 });
 
 test.each(["nft", "legacy", "plain"] as const)("mode %s, which calls programs of the host, is refused", (mode) => {

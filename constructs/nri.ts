@@ -3,6 +3,7 @@ import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import {
   Annotation,
+  CNI_NAME,
   ConfigMapKey,
   Container,
   Label,
@@ -17,7 +18,6 @@ import {
   and,
   assert,
   concat,
-  eq,
   type HelmManifest,
   type HelmMetadata,
   HelmObject,
@@ -36,9 +36,7 @@ import { matchConstraints, mutatingPolicy, NOT_STATIC } from "./admission";
 import { configured, extraEnvOf, imageOf, probesOf, programCommand, RESTRICTED, resourcesOf } from "./container";
 import type { Labels } from "./installation";
 import { ingressOnly, tcp } from "./network-policy";
-import { pluginRules } from "./plugin-token";
 import { logLevelOf, type PodParts, placementOf, seLinuxOptionsOf } from "./pod";
-import { binding } from "./rbac";
 import type { NodeTaint } from "./taint";
 import type { Values } from "./values";
 
@@ -53,10 +51,6 @@ export const NRI_PORT_NAME = "nri-admin";
  * `CAP_SYS_ADMIN` together with allowPrivilegeEscalation: false.
  */
 const NRI_CAPABILITIES = ["NET_ADMIN", "SYS_ADMIN"] as const;
-
-/** Whether the plugin looks pods up itself and so needs a token: without the directory it cannot ask the installer. */
-const nriAsksApi = ({ pluginLog, podLookup }: Refs<Values>): Input<boolean> =>
-  and(not(pluginLog), not(eq<string>(podLookup, "annotations")));
 
 /**
  * The NRI plugin programs only by netlink: the other modes call programs of the host, which its container does not
@@ -75,7 +69,7 @@ function checkedIndex({ iptablesMode, nri }: Refs<Values>): Input<string> {
 }
 
 function container(values: Refs<Values>): Part<k8s.Container> {
-  const { nri, pluginLog } = values;
+  const { nri } = values;
   return {
     name: Container.nri,
     ...imageOf(values),
@@ -103,7 +97,7 @@ function container(values: Refs<Values>): Part<k8s.Container> {
       { name: "nri-socket-dir", mountPath: nri.socketDir },
       // The runtime mounts namespaces there as pods start.
       { name: "netns-dir", mountPath: nri.netnsDir, mountPropagation: "HostToContainer", readOnly: true },
-      when(pluginLog, { name: "linkerd-run-dir", mountPath: NodePath.runDir }),
+      { name: "linkerd-run-dir", mountPath: NodePath.runDir },
     ],
   };
 }
@@ -114,19 +108,20 @@ export function nriPodSpec(
   securityContext: Templated<k8s.PodSecurityContext>,
   taint: NodeTaint,
 ): PodParts {
-  const { nri, pluginLog, runDir } = values;
+  const { nri, runDir } = values;
   // The directory does not exist if NRI is disabled in the runtime; the plugin then reports it.
   const type = "DirectoryOrCreate";
   return {
-    serviceAccountName: NRI_NAME,
-    automountServiceAccountToken: nriAsksApi(values),
+    // The installer's, for its image pull secrets and security context constraint; without a token.
+    serviceAccountName: CNI_NAME,
+    automountServiceAccountToken: false,
     ...placementOf(values, taint),
     securityContext,
     containers: [container(values)],
     volumes: [
       { name: "nri-socket-dir", hostPath: { path: nri.socketDir, type } },
       { name: "netns-dir", hostPath: { path: nri.netnsDir, type } },
-      when(pluginLog, { name: "linkerd-run-dir", hostPath: { path: runDir, type } }),
+      { name: "linkerd-run-dir", hostPath: { path: runDir, type } },
     ],
   };
 }
@@ -188,7 +183,6 @@ const requirePolicy = {
 
 export interface LinkerdNriProps {
   readonly values: Refs<Values>;
-  readonly namespace: Input<string>;
   /** The metadata of a namespaced resource, with additional labels and annotations. */
   readonly metadata: (own?: Labels, annotations?: Labels) => HelmMetadata;
   /** Of cluster-scoped resources. */
@@ -200,14 +194,8 @@ export interface LinkerdNriProps {
   readonly daemonSetSpec: Part<k8s.DaemonSetSpec>;
 }
 
-/** With `nri.enabled`: the NRI plugin on every node, its permissions, and the policy that requires it. */
+/** With `nri.enabled`: the NRI plugin on every node, and the policy that requires it. */
 export class LinkerdNri extends Construct {
-  /** The service account of the NRI plugin's pods. */
-  readonly serviceAccount: ApiObject;
-  /** With `pluginLog: false`: permissions of the NRI plugin, which cannot ask the installer then. */
-  readonly clusterRole: ApiObject;
-  /** Gives them to the service account. */
-  readonly clusterRoleBinding: ApiObject;
   /** If `networkPolicy.enabled` is also set: only probes and metrics reach the pods. */
   readonly networkPolicy: ApiObject;
   /** The NRI plugin on every node. */
@@ -216,34 +204,12 @@ export class LinkerdNri extends Construct {
 
   constructor(scope: Construct, id: string, props: LinkerdNriProps) {
     super(scope, id);
-    const { values, namespace, metadata, annotations, additions, daemonSetSpec } = props;
+    const { values, metadata, annotations, additions, daemonSetSpec } = props;
     this.additions = additions;
     const { enabled, require } = values.nri;
     const clusterMetadata = { ...props.clusterMetadata, name: NRI_NAME };
-    const asks = and(enabled, nriAsksApi(values));
     const add = <Props>(id: string, type: GroupVersionKind, manifest: HelmManifest<Props>) =>
       new HelmObject<Props>(this, id, type, manifest);
-    this.serviceAccount = add<k8s.KubeServiceAccountProps>("service-account", k8s.KubeServiceAccount.GVK, {
-      when: enabled,
-      metadata: metadata(),
-      automountServiceAccountToken: false,
-      imagePullSecrets: present(values.imagePullSecrets),
-    });
-    // The same permissions as the CNI plugin's.
-    this.clusterRole = add<k8s.KubeClusterRoleProps>("cluster-role", k8s.KubeClusterRole.GVK, {
-      when: asks,
-      metadata: clusterMetadata,
-      rules: pluginRules,
-    });
-    this.clusterRoleBinding = add<k8s.KubeClusterRoleBindingProps>(
-      "cluster-role-binding",
-      k8s.KubeClusterRoleBinding.GVK,
-      {
-        when: asks,
-        metadata: clusterMetadata,
-        ...binding("ClusterRole", NRI_NAME, namespace),
-      },
-    );
     this.networkPolicy = add<k8s.KubeNetworkPolicyProps>("network-policy", k8s.KubeNetworkPolicy.GVK, {
       when: and(enabled, values.networkPolicy.enabled),
       metadata: metadata(),

@@ -90,7 +90,7 @@ function mounts(values: Refs<Values>, directories: Directories): Mounts {
       name: "auxiliary-chain-dir",
       mountPath: concat(MOUNT_PREFIX, values.multus.auxiliaryChainDir),
     }),
-    when(values.pluginLog, { name: "linkerd-run-dir", mountPath: `${MOUNT_PREFIX}${NodePath.runDir}` }),
+    { name: "linkerd-run-dir", mountPath: `${MOUNT_PREFIX}${NodePath.runDir}` },
     { name: CNI_CACHE_VOLUME, mountPath: `${MOUNT_PREFIX}${NodePath.cniCacheDir}`, readOnly: true },
     { name: "linkerd-tmp-dir", mountPath: "/tmp" },
   ];
@@ -105,7 +105,7 @@ function volumes(values: Refs<Values>, directories: Directories): Volumes {
       name: "auxiliary-chain-dir",
       hostPath: { path: values.multus.auxiliaryChainDir, type: "DirectoryOrCreate" },
     }),
-    when(values.pluginLog, { name: "linkerd-run-dir", hostPath: { path: values.runDir, type: "DirectoryOrCreate" } }),
+    { name: "linkerd-run-dir", hostPath: { path: values.runDir, type: "DirectoryOrCreate" } },
     // It exists on every node that has started a pod with CNI.
     { name: CNI_CACHE_VOLUME, hostPath: { path: NodePath.cniCacheDir, type: "DirectoryOrCreate" } },
     { name: "linkerd-tmp-dir", emptyDir: {} },
@@ -144,14 +144,8 @@ function installerEnv(values: Refs<Values>, taint: NodeTaint): Env {
       name: InstallerVariable.pluginTokenSeconds,
       value: text(values.pluginToken.expirationSeconds),
     }),
-    when(not(values.pluginToken.onNode), {
-      name: InstallerVariable.tokenOnNode,
-      value: assert(
-        or(values.pluginToken.onNode, values.pluginLog),
-        "pluginToken.onNode: without a token the plugin asks the installer, by the directory of pluginLog: set pluginLog to true",
-        "false",
-      ),
-    }),
+    when(not(values.pluginToken.onNode), { name: InstallerVariable.tokenOnNode, value: "false" }),
+    when(not(values.pluginLog), { name: InstallerVariable.showsPluginLog, value: "false" }),
     when(values.nri.enabled, { name: InstallerVariable.nriEvents, value: "true" }),
     ...taint.env,
     fromField(PodVariable.nodeName, "spec.nodeName"),

@@ -423,7 +423,7 @@ export const values = valuesOf({
   }),
   pluginLog: value.boolean({
     default: true,
-    description: "Mount the node's runDir, so that the installer shows the plugin's log in its own",
+    description: "Show the plugin's log in the installer's",
   }),
   runDir: value.string({
     ...DIRECTORY,

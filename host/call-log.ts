@@ -3,9 +3,6 @@ import { printable } from "../cni/errors";
 import { Open, openFile, sizeOf } from "./files";
 import type { Host } from "./port";
 
-/** The ways to look a pod up. */
-type LookupWay = "installer" | "direct";
-
 /** One call: a line of the log, which the installer follows for its log and metrics. */
 export interface CallRecord {
   readonly time: string;
@@ -22,10 +19,8 @@ export interface CallRecord {
   readonly ms: number;
   /** Requests for objects of the API server. */
   readonly requests: number;
-  /** The sender: the node's installer, or the plugin itself. */
-  readonly lookup?: LookupWay;
-  /** Why the installer did not send them. */
-  readonly fallback?: string;
+  /** What a look-up was decided by: the installer's answer, or without one the pod's annotations; see `reason`. */
+  readonly lookup?: "installer" | "annotations";
   /** The CNI error, if any. */
   readonly code?: number;
   readonly error?: string | undefined;

@@ -1,12 +1,14 @@
-/** A machine for tests: files, network namespaces, netfilter, programs and an API server, all in memory. */
+/** A machine for tests: files, network namespaces, netfilter, programs and an installer, all in memory. */
+import { ANSWER_HEADER, ANSWER_VERSION } from "../kubernetes/lookup-client";
 import { FakeNetfilter } from "../netlink/fake.testing";
 import { Errno } from "./errno";
-import type { Host, HostRun, Scripts, TlsFailure, TlsServer } from "./port";
+import { Poll } from "./poll";
+import type { Host, HostRun } from "./port";
 
 export const OWN_NAMESPACE = "/proc/self/ns/net";
 
-/** The API server's whole response to a request's path, or why the connection fails. */
-export type FakeApi = (path: string) => string | TlsFailure;
+/** The installer's whole response to a request's path. */
+export type FakeApi = (path: string) => string;
 
 export interface FakeMachine {
   readonly env?: Readonly<Record<string, string>>;
@@ -17,7 +19,8 @@ export interface FakeMachine {
   readonly changed?: Readonly<Record<string, number>>;
   /** Paths of network namespaces besides the plugin's own. */
   readonly namespaces?: readonly string[];
-  readonly api?: FakeApi;
+  /** The installer. @default nothing listens at its socket */
+  readonly api?: FakeApi | undefined;
   /** Programs by path. */
   readonly programs?: Readonly<Record<string, (args: readonly string[], input: string) => HostRun>>;
   /** Receives netfilter datagrams instead of {@link FakeNetfilter}; negative: the negated errno of sending. */
@@ -40,16 +43,16 @@ class Exit extends Error {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** A response of an API server. */
+/** An API server's response, passed on by the installer. */
 export function response(status: number, body: string, headers = ""): string {
-  return `HTTP/1.1 ${status} Status\r\n${headers}Content-Length: ${encoder.encode(body).length}\r\n\r\n${body}`;
+  const marked = `${ANSWER_HEADER}: ${ANSWER_VERSION}\r\n${headers}`;
+  return `HTTP/1.1 ${status} Status\r\n${marked}Content-Length: ${encoder.encode(body).length}\r\n\r\n${body}`;
 }
 
 export class FakeHost implements Host {
   /** Every datagram sent to netfilter, with its namespace. */
   readonly sent: { readonly namespace: string; readonly datagram: Uint8Array }[] = [];
-  readonly servers: TlsServer[] = [];
-  /** Paths of the requests to the API server. */
+  /** Paths of the requests to the installer. */
   readonly requests: string[] = [];
   readonly ran: { readonly command: string; readonly input: string }[] = [];
   /** Milliseconds of sleep requested from {@link poll}. */
@@ -64,7 +67,8 @@ export class FakeHost implements Host {
   private readonly tables = new Map<string, FakeNetfilter>();
   private readonly descriptors = new Map<number, Descriptor>();
   private replies: Uint8Array[] = [];
-  private incoming: Uint8Array | undefined;
+  /** Sockets that are connected to the installer, with what it has sent. */
+  private readonly lookups = new Map<number, Uint8Array>();
   private next = 3;
 
   constructor(private readonly machine: FakeMachine = {}) {
@@ -78,10 +82,6 @@ export class FakeHost implements Host {
   elapsed = () => this.now;
   encode = (text: string) => encoder.encode(text);
   decode = (bytes: Uint8Array) => decoder.decode(bytes);
-  base64(text: string) {
-    const isValid = /^[A-Za-z0-9+/_-]*={0,2}$/.test(text);
-    return isValid ? new Uint8Array(Buffer.from(text, "base64")) : -Errno.EINVAL;
-  }
 
   open(path: string): number {
     const text = this.machine.files?.[path] ?? (this.tables.has(path) ? "" : undefined);
@@ -107,7 +107,10 @@ export class FakeHost implements Host {
   }
 
   seek = (_descriptor: number) => 0;
-  close = (descriptor: number) => (this.descriptors.delete(descriptor) ? 0 : -Errno.EBADF);
+  close(descriptor: number): number {
+    return this.lookups.delete(descriptor) || this.descriptors.delete(descriptor) ? 0 : -Errno.EBADF;
+  }
+
   unlink(path: string, flags: number): number {
     const left = Object.keys(this.machine.files ?? {}).filter((each) => !this.unlinked.includes(each));
     if (flags === 0 && !left.includes(path)) return -Errno.ENOENT;
@@ -141,12 +144,23 @@ export class FakeHost implements Host {
   }
 
   socket = () => this.next++;
-  connect = () => -Errno.ENOENT;
+  connect(socket: number): number {
+    if (this.machine.api === undefined) return -Errno.ECONNREFUSED;
+    this.lookups.set(socket, new Uint8Array(0));
+    return 0;
+  }
+
   bind = () => 0;
   listen = () => 0;
   accept = () => -Errno.EAGAIN;
   setsockopt = () => 0;
-  send(_socket: number, datagram: Uint8Array): number {
+  send(socket: number, datagram: Uint8Array): number {
+    if (this.lookups.has(socket)) {
+      const path = this.decode(datagram).split(" ")[1] ?? "";
+      this.requests.push(path);
+      this.lookups.set(socket, encoder.encode(this.machine.api?.(path)));
+      return datagram.length;
+    }
     this.sent.push({ namespace: this.namespace, datagram });
     const own = this.tables.get(this.namespace) ?? new FakeNetfilter();
     const replies = this.machine.netfilter?.(datagram) ?? own.exchange(datagram);
@@ -155,14 +169,22 @@ export class FakeHost implements Host {
     return datagram.length;
   }
 
-  receive(_socket: number, into: Uint8Array): number {
+  receive(socket: number, into: Uint8Array): number {
+    const sent = this.lookups.get(socket);
+    if (sent !== undefined) {
+      const part = sent.subarray(0, into.length);
+      into.set(part);
+      this.lookups.set(socket, sent.subarray(part.length));
+      return part.length;
+    }
     const reply = this.replies.shift();
     if (reply === undefined) return -Errno.EAGAIN;
     into.set(reply);
     return reply.length;
   }
 
-  poll(_descriptor: number, _events: number, milliseconds: number): number {
+  poll(descriptor: number, _events: number, milliseconds: number): number {
+    if (this.lookups.has(descriptor)) return Poll.input;
     this.pauses.push(milliseconds);
     this.now += Math.max(0, milliseconds);
     return 0;
@@ -172,43 +194,10 @@ export class FakeHost implements Host {
     return this.poll(-1, 0, milliseconds);
   }
 
-  resolve = (name: string) => (name === "localhost" ? ["127.0.0.1"] : -Errno.ENOENT);
-
-  tlsConnect(server: TlsServer): TlsFailure | undefined {
-    this.servers.push(server);
-    const answer = this.machine.api?.("");
-    if (answer === undefined) return { step: "connect", error: -Errno.ECONNREFUSED, text: "" };
-    return typeof answer === "string" ? undefined : answer;
-  }
-
-  tlsSend(bytes: Uint8Array): number {
-    const path = this.decode(bytes).split(" ")[1] ?? "";
-    this.requests.push(path);
-    const answer = this.machine.api?.(path) ?? "";
-    if (typeof answer !== "string") return answer.error;
-    this.incoming = encoder.encode(answer);
-    return bytes.length;
-  }
-
-  tlsReceive(into: Uint8Array): number {
-    const part = (this.incoming ?? new Uint8Array(0)).subarray(0, into.length);
-    into.set(part);
-    this.incoming = this.incoming?.subarray(part.length);
-    return part.length;
-  }
-
-  tlsClose(): void {
-    this.incoming = undefined;
-  }
-
   run(program: string, args: readonly string[], input: string): HostRun {
     this.ran.push({ command: [program, ...args].join(" "), input });
     const play = this.machine.programs?.[program];
     return play?.(args, input) ?? { status: null, stdout: "", stderr: "", error: -Errno.ENOENT };
-  }
-
-  load<Name extends keyof Scripts>(name: Name): Scripts[Name] {
-    return require(`./scripts/${name}`) as Scripts[Name];
   }
 
   exit(status: number): never {

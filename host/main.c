@@ -364,32 +364,6 @@ static JSValue host_decode(JSContext *ctx, JSValueConst self, int argc, JSValueC
   return bytes == NULL ? JS_EXCEPTION : text_of(ctx, bytes, size);
 }
 
-/* base64(text): the decoded bytes, from either alphabet, padded or not; -EINVAL */
-static JSValue host_base64(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
-  (void)self, (void)argc;
-  static const char alphabets[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_";
-  size_t size, used = 0, held = 0;
-  const char *text = utf8_of(ctx, argv[0], &size);
-  if (text == NULL) return JS_EXCEPTION;
-  while (size > 0 && text[size - 1] == '=') size--;
-  uint8_t *bytes = js_malloc(ctx, size + 1);
-  uint32_t bits = 0;
-  bool is_valid = size % 4 != 1;
-  for (size_t at = 0; bytes != NULL && is_valid && at < size; at++) {
-    const char *found = text[at] == 0 ? NULL : strchr(alphabets, text[at]);
-    is_valid = found != NULL;
-    if (!is_valid) break;
-    size_t value = (size_t)(found - alphabets);
-    bits = bits << 6 | (uint32_t)(value < 64 ? value : value - 2);
-    if ((held += 6) >= 8) bytes[used++] = (uint8_t)(bits >> (held -= 8));
-  }
-  JS_FreeCString(ctx, text);
-  if (bytes == NULL) return JS_EXCEPTION;
-  JSValue made = is_valid ? JS_NewUint8ArrayCopy(ctx, bytes, used) : JS_NewInt32(ctx, -EINVAL);
-  js_free(ctx, bytes);
-  return made;
-}
-
 /* The output of a child process, through a pipe. */
 struct Output {
   int fd;
@@ -660,10 +634,7 @@ static const JSCFunctionListEntry functions[] = {
     JS_CFUNC_DEF("env", 1, host_env),
     JS_CFUNC_DEF("encode", 1, host_encode),
     JS_CFUNC_DEF("decode", 1, host_decode),
-    JS_CFUNC_DEF("base64", 1, host_base64),
-    JS_CFUNC_DEF("resolve", 2, host_resolve),
     JS_CFUNC_DEF("run", 5, host_run),
-    JS_CFUNC_DEF("load", 1, host_load),
 };
 
 /* Functions that the plugin does not use. */
@@ -674,6 +645,8 @@ static const JSCFunctionListEntry lasting_functions[] = {
     JS_CFUNC_DEF("isEqual", 2, host_is_equal),
     JS_CFUNC_DEF("fork", 0, host_fork),
     JS_CFUNC_DEF("limitMemory", 1, host_limit_memory),
+    JS_CFUNC_DEF("resolve", 2, host_resolve),
+    JS_CFUNC_DEF("load", 1, host_load),
     JS_CFUNC_DEF("runJobs", 0, host_run_jobs),
 };
 
@@ -705,6 +678,7 @@ static bool add_lasting(JSContext *ctx, JSValueConst host) {
   return !JS_AddIntrinsicAToB(ctx) && !JS_AddIntrinsicProxy(ctx) && !JS_AddIntrinsicPromise(ctx) && !JS_AddIntrinsicWeakRef(ctx) &&
          JS_SetPropertyFunctionList(ctx, host, lasting_functions,
                                     sizeof lasting_functions / sizeof *lasting_functions) >= 0 &&
+         JS_SetPropertyFunctionList(ctx, host, tls_functions, tls_functions_count) >= 0 &&
          JS_SetPropertyFunctionList(ctx, host, key_functions, key_functions_count) >= 0;
 }
 
@@ -723,7 +697,6 @@ static _Noreturn void run_main(void) {
   JSValue global = JS_GetGlobalObject(ctx), host = JS_NewObject(ctx);
   if (JS_IsException(host) ||
       JS_SetPropertyFunctionList(ctx, host, functions, sizeof functions / sizeof *functions) < 0 ||
-      JS_SetPropertyFunctionList(ctx, host, tls_functions, tls_functions_count) < 0 ||
       (!is_plugin && !add_lasting(ctx, host)) ||
       JS_SetPropertyStr(ctx, global, "host", host) < 0)
     give_up(ctx);

@@ -1,7 +1,7 @@
 /** Addresses of host names, and the machine's trusted certificate authorities, found as by Go. */
 import { Errno } from "./errno";
 import { readText } from "./files";
-import type { Host } from "./port";
+import type { Host, LastingHost } from "./port";
 
 /** Paths of trusted certificate authorities in distributions, as in Go's crypto/x509. */
 const SYSTEM_AUTHORITIES = [
@@ -48,12 +48,12 @@ export function knownAddresses(host: Host, name: string): readonly string[] {
 }
 
 /**
- * Addresses from {@link Host.resolve}, alternating IPv4 and IPv6. @param limitMs its time limit @throws Error without
+ * Addresses from {@link LastingHost.resolve}, alternating IPv4 and IPv6. @param limitMs its time limit @throws Error without
  * addresses
  */
 export function resolvedAddresses(
   name: string,
-  found: ReturnType<Host["resolve"]>,
+  found: ReturnType<LastingHost["resolve"]>,
   limitMs: number,
 ): readonly string[] {
   if (typeof found !== "number" && found.length > 0) return mixed(found);

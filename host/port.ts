@@ -11,8 +11,6 @@ export interface Host {
   elapsed(): number;
   encode(text: string): Uint8Array;
   decode(bytes: Uint8Array): string;
-  /** Bytes of a text in either alphabet of base64, padded or not; -EINVAL if it is invalid. */
-  base64(text: string): Uint8Array | number;
 
   /** Descriptor, or negated errno. `mode` is for a created file. */
   open(path: string, flags: number, mode: number): number;
@@ -46,22 +44,8 @@ export interface Host {
   /** poll(2) of an aligned array of `struct pollfd`; fills in `revents`. Returns the number of entries with events. */
   pollAll(descriptors: Uint8Array, milliseconds: number): number;
 
-  /** Addresses of a host name, as texts, IPv4 first; -ENOENT: it has none, -EAGAIN: no answer from its name servers. */
-  resolve(name: string, milliseconds: number): readonly string[] | number;
-  /**
-   * Connects to a server and completes a verified TLS handshake; only one connection can be open. Undefined on success.
-   */
-  tlsConnect(server: TlsServer, milliseconds: number): TlsFailure | undefined;
-  /** Bytes sent, at least one. */
-  tlsSend(bytes: Uint8Array, milliseconds: number): number;
-  /** Bytes received; 0 if the server closed the connection. */
-  tlsReceive(into: Uint8Array, milliseconds: number): number;
-  tlsClose(): void;
-
   /** Runs a program (an absolute path) with only this environment; SIGKILL ends it at the timeout. */
   run(program: string, args: readonly string[], input: string, env: readonly string[], milliseconds: number): HostRun;
-  /** The exports of a script embedded beside the main one, for modules loaded on demand. */
-  load<Name extends keyof Scripts>(name: Name): Scripts[Name];
   /** Ends the process at once. */
   exit(status: number): never;
 }
@@ -80,6 +64,10 @@ export interface LastingHost extends Host, TlsHost {
   runJobs(): void;
   /** fork(2): 0 in the child. */
   fork(): number;
+  /** Addresses of a host name, as texts, IPv4 first; -ENOENT: it has none, -EAGAIN: no answer from its name servers. */
+  resolve(name: string, milliseconds: number): readonly string[] | number;
+  /** The exports of a script embedded beside the main one, for modules loaded on demand. */
+  load<Name extends keyof Scripts>(name: Name): Scripts[Name];
 
   pread(descriptor: number, into: Uint8Array, offset: number): number;
   getdents(descriptor: number, into: Uint8Array): number;
@@ -121,7 +109,6 @@ export interface LastingHost extends Host, TlsHost {
 
 /** The scripts in host/scripts, by their file names. */
 export interface Scripts {
-  yaml: typeof import("./scripts/yaml");
   certificates: typeof import("./scripts/certificates");
 }
 
@@ -129,10 +116,9 @@ export interface Scripts {
 interface TlsHost {
   /**
    * A TLS client on a connected non-blocking socket, which the connection takes over; after a failure the caller keeps
-   * the socket. `addresses`, `port` and `judge` of the server are ignored. The connection ends when it is
-   * garbage-collected.
+   * the socket. The connection ends when it is garbage-collected.
    */
-  tlsClient(socket: number, server: Omit<TlsServer, "addresses" | "port" | "judge">): TlsConnection | TlsFailure;
+  tlsClient(socket: number, server: TlsServer): TlsConnection | TlsFailure;
   /** A certificate (PEM: the server's first, then intermediates) with its key; or why it cannot be used. */
   tlsServer(certificate: string, key: string): TlsIdentity | string;
   /** What its certificate is valid for; `name` is a DNS name. */
@@ -141,9 +127,13 @@ interface TlsHost {
   tlsAccept(socket: number, identity: TlsIdentity): TlsConnection;
   /**
    * Continues a handshake: undefined once it is complete, the event to wait for, or why it failed.
-   * @param judge see {@link TlsServer.judge}; a server's connection needs none
+   * @param judge returns the problem of a chain that the TLS library trusts, or an empty text; called if the chain has
+   * extensions that the library does not check. DER, the server's certificate first. A server's connection needs none.
    */
-  tlsHandshake(connection: TlsConnection, judge?: TlsServer["judge"]): undefined | TlsWants | TlsFailure;
+  tlsHandshake(
+    connection: TlsConnection,
+    judge?: (chain: readonly Uint8Array[]) => string,
+  ): undefined | TlsWants | TlsFailure;
   /** Bytes sent, at least one; if it must wait, the next call must have the same bytes. */
   tlsWrite(connection: TlsConnection, bytes: Uint8Array): number | TlsWants;
   /** Bytes received; 0 if the other end ended the connection. Read until it must wait before polling the socket. */
@@ -179,11 +169,8 @@ export interface TlsValidity {
 /** The event that the socket must wait for before the next call. */
 export type TlsWants = "read" | "write";
 
-/** The address and trust of a server. */
+/** How to trust a server. */
 export interface TlsServer {
-  /** IPv4 and IPv6 addresses, one per line: the first that accepts is used. At most eight are tried. */
-  readonly addresses: string;
-  readonly port: number;
   /** The host name or address that the certificate must be for. */
   readonly name: string;
   /** PEM certificates that the server's must chain to; empty: none is trusted. */
@@ -193,11 +180,6 @@ export interface TlsServer {
   readonly key: string;
   /** Do not verify the server's certificate. */
   readonly insecure: boolean;
-  /**
-   * Returns the problem of a chain that the TLS library trusts, or an empty text. Called if the chain has extensions
-   * that the library does not check. DER, the server's certificate first.
-   */
-  judge(chain: readonly Uint8Array[]): string;
 }
 
 /** Why a connection failed. */

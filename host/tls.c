@@ -1,5 +1,4 @@
-/* TLS by Mbed TLS: the plugin's one connection, whose calls block until a deadline, and those of an event loop. */
-#include <arpa/inet.h>
+/* TLS by Mbed TLS, for the connections of an event loop. */
 #include <errno.h>
 #include <mbedtls/error.h>
 #include <mbedtls/net_sockets.h>
@@ -7,9 +6,6 @@
 #include <mbedtls/psa_util.h>
 #include <mbedtls/ssl.h>
 #include <mbedtls/x509_crt.h>
-#include <netdb.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <psa/crypto.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +15,6 @@
 
 #include "host.h"
 #include "trust.h"
-
-/* How many addresses of a server to try at most, and how many milliseconds later to try the next one as well. */
-#define DIALLED 8
-#define STAGGER 250
 
 /* How many milliseconds one call of the event loop may spend on what the other end sends. */
 #define SLICE 20
@@ -52,10 +44,7 @@ struct Connection {
   struct Settings *settings;
 };
 
-/* The plugin's connection. */
-static struct Connection *only;
-
-/* The socket failed, or the time is over: see connection->error. */
+/* The socket failed: see connection->error. */
 enum { BROKEN = MBEDTLS_ERR_NET_CONN_RESET };
 
 static int broken(struct Connection *connection, int error) {
@@ -85,22 +74,6 @@ static int on_receive(void *context, unsigned char *into, size_t size) {
   else if (got == 2 && size == 2 && header[0] == MBEDTLS_SSL_MSG_ALERT) connection->alert = into[1];
   if (got >= 0) return (int)got;
   return errno == EAGAIN || errno == EINTR ? MBEDTLS_ERR_SSL_WANT_READ : broken(connection, errno);
-}
-
-static int wait_for(struct Connection *connection, short events) {
-  struct pollfd socket = {.fd = connection->fd, .events = events};
-  int ready;
-  do ready = until(connection->end) == 0 ? 0 : poll(&socket, 1, until(connection->end));
-  while (ready < 0 && errno == EINTR);
-  return ready > 0 ? 0 : broken(connection, ready == 0 ? ETIMEDOUT : errno);
-}
-
-/* Waits until a call of Mbed TLS can continue; true to call it again, false if the result is final. */
-static bool goes_on(struct Connection *connection, int *result) {
-  if (*result != MBEDTLS_ERR_SSL_WANT_READ && *result != MBEDTLS_ERR_SSL_WANT_WRITE) return false;
-  int failure = wait_for(connection, *result == MBEDTLS_ERR_SSL_WANT_READ ? POLLIN : POLLOUT);
-  if (failure != 0) *result = failure;
-  return failure == 0;
 }
 
 /* NULL if there is no memory. */
@@ -164,69 +137,6 @@ static bool fail_on(const struct Connection *connection, struct Failure *failure
   failure->error = error == BROKEN ? connection->error : error == MBEDTLS_ERR_SSL_CONN_EOF ? -ECONNRESET : 0;
   if (failure->error != 0) failure->text[0] = 0;
   return false;
-}
-
-/* Starts connecting; returns the descriptor, or a negated errno. Unwraps IPv4-mapped addresses. */
-static int begin_connection(const char *address, const char *port) {
-  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *found;
-  if (getaddrinfo(address, port, &hints, &found) != 0) return -EINVAL;
-  const struct sockaddr *to = found->ai_addr;
-  socklen_t size = found->ai_addrlen;
-  struct sockaddr_in v4 = {.sin_family = AF_INET};
-  const struct sockaddr_in6 *v6 = (const void *)to;
-  if (found->ai_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr)) {
-    v4.sin_port = v6->sin6_port;
-    memcpy(&v4.sin_addr, v6->sin6_addr.s6_addr + 12, 4);
-    to = (const void *)&v4, size = sizeof v4;
-  }
-  int on = 1, error = 0, fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) < 0 ||
-      (connect(fd, to, size) < 0 && errno != EINPROGRESS))
-    error = -errno;
-  if (error != 0 && fd >= 0) close(fd);
-  freeaddrinfo(found);
-  return error != 0 ? error : fd;
-}
-
-/*
- * Connects to the first address that accepts; addresses are one per line. It also tries the next one if one has failed
- * or has not answered for a while (RFC 8305).
- */
-static bool dial(struct Connection *connection, const char *addresses, const char *port, struct Failure *failure) {
-  struct pollfd tried[DIALLED];
-  int count = 0, open = 0, error = EINVAL;
-  while (connection->fd < 0 && (*addresses != 0 || open > 0)) {
-    if (*addresses != 0) {
-      char address[INET6_ADDRSTRLEN + 20];
-      size_t length = strcspn(addresses, "\n");
-      snprintf(address, sizeof address, "%.*s", (int)length, addresses);
-      addresses += length + (addresses[length] == '\n');
-      int fd = length < sizeof address ? begin_connection(address, port) : -EINVAL;
-      if (fd < 0) {
-        error = -fd;
-        continue;
-      }
-      tried[count++] = (struct pollfd){.fd = fd, .events = POLLOUT}, open++;
-      if (count == DIALLED) addresses = "";
-    }
-    double limit = now() + STAGGER;
-    int ready = poll(tried, (nfds_t)count, until(*addresses != 0 && limit < connection->end ? limit : connection->end));
-    if (ready < 0 && errno != EINTR) error = errno;
-    if (ready == 0 && until(connection->end) == 0) error = ETIMEDOUT;
-    if ((ready < 0 && errno != EINTR) || (ready == 0 && until(connection->end) == 0)) break;
-    for (int i = 0; i < count && ready > 0 && connection->fd < 0; i++) {
-      if (tried[i].fd < 0 || tried[i].revents == 0) continue;
-      int failed = 0;
-      socklen_t size = sizeof failed;
-      if (getsockopt(tried[i].fd, SOL_SOCKET, SO_ERROR, &failed, &size) < 0) failed = errno;
-      if (failed == 0) connection->fd = tried[i].fd;
-      else error = failed, close(tried[i].fd);
-      tried[i].fd = -1, open--;
-    }
-  }
-  for (int i = 0; i < count; i++)
-    if (tried[i].fd >= 0) close(tried[i].fd);
-  return connection->fd >= 0 || fail_on(connection, failure, "connect", broken(connection, error));
 }
 
 static int configure(struct Settings *settings, int role, int verification) {
@@ -343,69 +253,11 @@ static int outcome_of(const struct Connection *connection, int result, bool is_s
   return result >= 0 ? result : result == BROKEN ? connection->error : -EPROTO;
 }
 
-/* tlsConnect(server, milliseconds) */
-static JSValue tls_connect(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
-  (void)self, (void)argc;
-  static const char *const name = "addresses";
-  double milliseconds, port_number = 0;
-  const char *addresses = NULL;
-  size_t size;
-  char port[16];
-  bool is_terminated = true, is_open = false;
-  struct Failure failure = {0};
-  if (!number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
-  double end = now() + milliseconds;
-  JSValue judge = JS_GetPropertyStr(ctx, argv[0], "judge"), port_value = JS_GetPropertyStr(ctx, argv[0], "port");
-  disconnect(only), only = NULL;
-  if (!JS_IsException(judge) && !JS_IsException(port_value) && number_of(ctx, port_value, &port_number) &&
-      members_of(ctx, argv[0], &name, 1, &addresses, &size, &is_terminated))
-    only = client_of(ctx, argv[0], &failure);
-  if (only != NULL) {
-    struct Trust *trust = &only->settings->trust;
-    only->end = trust->end = end, trust->ctx = ctx, trust->judge = judge;
-    snprintf(port, sizeof port, "%.0f", port_number);
-    is_open = is_terminated ? dial(only, addresses, port, &failure)
-                            : fail_on(only, &failure, "connect", broken(only, EINVAL));
-    int result = 0;
-    if (is_open) {
-      do result = mbedtls_ssl_handshake(&only->ssl);
-      while (goes_on(only, &result));
-    }
-    if (result != 0) is_open = fail_handshake(only, result, &failure);
-    if (!is_open) disconnect(only), only = NULL;
-  }
-  free_members(ctx, &addresses, 1);
-  JS_FreeValue(ctx, judge), JS_FreeValue(ctx, port_value);
-  return is_open ? JS_UNDEFINED : failure.step == NULL ? JS_EXCEPTION : failure_of(ctx, &failure);
-}
-
-/* tlsSend(bytes, milliseconds), tlsReceive(into, milliseconds) */
-static JSValue tls_transfer(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv, int is_send) {
-  (void)self, (void)argc;
-  size_t size;
-  double milliseconds;
-  uint8_t *bytes = JS_GetUint8Array(ctx, &size, argv[0]);
-  if (bytes == NULL || !number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
-  if (only == NULL) return JS_NewInt32(ctx, -ENOTCONN);
-  only->end = now() + milliseconds;
-  int result;
-  do result = is_send ? mbedtls_ssl_write(&only->ssl, bytes, size) : mbedtls_ssl_read(&only->ssl, bytes, size);
-  while (goes_on(only, &result));
-  return JS_NewInt32(ctx, outcome_of(only, result, is_send));
-}
-
 /* Sends close_notify if the socket accepts it, and closes. */
 static void part(struct Connection *connection) {
-  if (connection == NULL) return;
   connection->end = now() + SLICE;
   mbedtls_ssl_close_notify(&connection->ssl);
   disconnect(connection);
-}
-
-static JSValue tls_close(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
-  (void)ctx, (void)self, (void)argc, (void)argv;
-  part(only), only = NULL;
-  return JS_UNDEFINED;
 }
 
 /* Classes of objects for scripts: a connection, and the settings that a server's connections share. */
@@ -576,10 +428,6 @@ static JSValue tls_end(JSContext *ctx, JSValueConst self, int argc, JSValueConst
 }
 
 const JSCFunctionListEntry tls_functions[] = {
-    JS_CFUNC_DEF("tlsConnect", 2, tls_connect),
-    JS_CFUNC_MAGIC_DEF("tlsSend", 2, tls_transfer, true),
-    JS_CFUNC_MAGIC_DEF("tlsReceive", 2, tls_transfer, false),
-    JS_CFUNC_DEF("tlsClose", 0, tls_close),
     JS_CFUNC_DEF("tlsClient", 2, tls_client),
     JS_CFUNC_DEF("tlsServer", 2, tls_server),
     JS_CFUNC_DEF("tlsValidity", 2, tls_validity),

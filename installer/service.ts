@@ -68,6 +68,8 @@ export class Service {
   private readonly credentials: Credentials;
   private readonly connection: ApiConnection;
   private readonly lookups: LookupServer;
+  /** Keeps the look-ups served. */
+  private readonly serving: Loop;
   private readonly scheduler: Scheduler;
   private readonly tail: Tail;
   private readonly taint: StartupTaint | undefined;
@@ -108,10 +110,13 @@ export class Service {
       log,
       clock,
     });
-    const { lookupSocket: socket, tokenOnNode } = settings;
-    // The NRI plugin has no token.
-    const callersHaveToken = tokenOnNode && !settings.nriEvents;
-    this.lookups = new LookupServer({ path: socket, connection: this.connection, tokenOnNode, callersHaveToken, log });
+    this.lookups = new LookupServer({
+      path: settings.lookupSocket,
+      connection: this.connection,
+      isOwner: () => this.reconciler.isOwner,
+      log,
+    });
+    this.serving = new Loop(() => this.keepLookups(), { clock, signal: this.stopping.signal });
     const wanted = () => ({
       chained: settings.chained,
       chaining: settings.chaining,
@@ -138,7 +143,10 @@ export class Service {
       reconciler: this.reconciler,
       mounts: new Mounts([...paths.mounted, dirname(settings.pluginLog), settings.cniCache.here]),
       watched: () => this.watched(),
-      reconciled: () => this.followPlugin(),
+      reconciled: () => {
+        this.followPlugin();
+        this.serving.wake();
+      },
       log,
       clock,
       signal: this.stopping.signal,
@@ -177,11 +185,10 @@ export class Service {
     if (signal.aborted) return;
     this.scheduled = this.scheduler.run();
     const renewals = new Loop(() => this.renew(), { clock: systemClock, signal });
-    const lookups = new Loop(() => this.keepLookups(), { clock: systemClock, signal });
     try {
       // The first check also tells whether the token is accepted, so the renewals need not ask.
       const renewed = this.connection.checkIfDue().then(() => renewals.run());
-      await Promise.all([this.scheduled, renewed, lookups.run()]);
+      await Promise.all([this.scheduled, renewed, this.serving.run()]);
     } finally {
       this.end();
     }
@@ -233,8 +240,13 @@ export class Service {
 
   private followPlugin(): void {
     try {
-      const { log } = this.deps;
-      follow(this.tail, { log, instruments: this.instruments, events: this.podEvents });
+      const { log, settings } = this.deps;
+      follow(this.tail, {
+        log,
+        isShown: settings.showsPluginLog,
+        instruments: this.instruments,
+        events: this.podEvents,
+      });
     } catch (error) {
       this.deps.log.debug(`${this.deps.settings.pluginLog}: ${reasonOf(error)}`);
     }
@@ -354,8 +366,7 @@ export class Service {
     if (problem !== undefined) return health(problem);
     const verdict = await this.credentials.verify();
     if (verdict.kind === "refused") return health(verdict.why);
-    const unserved = this.deps.settings.tokenOnNode ? "" : this.lookups.unserved;
-    if (unserved !== "") return health(unserved);
+    if (this.lookups.unserved !== "") return health(this.lookups.unserved);
     const unreached = this.connection.problem && `${ApiReach.lost}: ${this.connection.problem}`;
     const lines = [
       "ready",

@@ -63,6 +63,8 @@ export interface Settings {
   readonly nodeTaint: NodeTaint | undefined;
   /** The plugin's log, as a path here. */
   readonly pluginLog: string;
+  /** Copy the plugin's log into the installer's. */
+  readonly showsPluginLog: boolean;
   /** The socket for the plugin's look-ups, as a path here: beside its log. */
   readonly lookupSocket: string;
   /** The directory in which libcni and Multus keep attachments. */
@@ -160,6 +162,7 @@ export function readSettings(args: readonly string[], environment: Environment):
     ...names(read),
     nodeTaint: readNodeTaint(read),
     pluginLog,
+    showsPluginLog: read.env(InstallerVariable.showsPluginLog, "true").boolean(),
     lookupSocket: join(dirname(pluginLog), LOOKUP_SOCKET_NAME),
     cniCache: directory(InstallerVariable.cniCacheDir, NodePath.cniCacheDir),
     nriEvents: read.env(InstallerVariable.nriEvents, "false").boolean(),

@@ -19,13 +19,6 @@ const freePort = () =>
     });
   });
 
-it("refuses an API server's address with a port by its name", () => {
-  const environment: Readonly<Record<string, string>> = { KUBERNETES_SERVICE_HOST: "127.0.0.1:6443" };
-  expect(() => readSettings({ env: (name) => environment[name] })).toThrow(
-    'KUBERNETES_SERVICE_HOST "127.0.0.1:6443" is not a host name or an IP address alone',
-  );
-});
-
 it("checks running pods whatever clients of the port do", async () => {
   const directory = await mkdtemp(join(tmpdir(), "nri-daemon-"));
   const port = await freePort();

@@ -2,15 +2,12 @@
  * The NRI plugin of one node: keeps a connection to the container runtime, and checks each pod that the runtime
  * reports.
  */
-import { AdminPath, CALL_LOG, NRI_PLUGIN, NRI_VERB } from "../cni/contract";
+import { AdminPath, CALL_LOG, NodePath, NRI_PLUGIN, NRI_VERB } from "../cni/contract";
 import { CniError, ErrorCode, reasonOf } from "../cni/errors";
-import type { ApiAccess } from "../cni/lookup";
+import type { Get } from "../cni/lookup";
 import { appendLine, Recorder } from "../host/call-log";
-import { readText } from "../host/files";
 import type { Host } from "../host/port";
-import { withoutBlanks } from "../kubernetes/api-server";
-import { getByInstaller, InstallerSilent } from "../kubernetes/sync/installer";
-import { get } from "../kubernetes/sync/request";
+import { getByInstaller } from "../kubernetes/lookup-client";
 import type { Clock } from "../process/clock";
 import { health, metrics, serve } from "../process/http-server";
 import type { Log } from "../process/log";
@@ -94,7 +91,7 @@ export class Daemon {
   constructor(private readonly deps: DaemonDeps) {
     const { host, settings, log, clock, signal = new AbortController().signal } = deps;
     const { stanza, netnsDir, chained } = settings;
-    this.redirector = new Redirector({ host, stanza, netnsDir, chained, api: this.apiAccess() });
+    this.redirector = new Redirector({ host, stanza, netnsDir, chained, get: this.get });
     this.signal = signal;
     this.looks = new Loop(async () => this.lookAtNext(), { clock, signal });
     if (stanza.problem !== undefined) log.error(`meshed pods without rules cannot start: ${stanza.problem.message}`);
@@ -303,47 +300,14 @@ export class Daemon {
     }
   }
 
-  /** Looks up through the installer, or, if the pod has a token, at the API server. */
-  private apiAccess(): ApiAccess {
+  /** Looks up through the installer, within the time for the current pod. */
+  private readonly get: Get = (path) => {
     const { host, settings } = this.deps;
-    const { host: name, port, serviceAccountDir } = settings.apiServer;
-    const token = `${serviceAccountDir}/token`;
-    const left = () => Math.max(1, this.lookupEnd - host.elapsed());
-    /** Its answer, or why it did not answer. */
-    const byInstaller = (path: string, silenceMs?: number) => {
-      try {
-        const found = getByInstaller(host, path, left(), { silenceMs });
-        this.metrics.lookups.inc({ way: "installer" });
-        return found;
-      } catch (error) {
-        if (!(error instanceof InstallerSilent)) throw error;
-        return error.message;
-      }
-    };
-    const direct = (path: string) => {
-      if (name === "" || host.access(token) !== 0) {
-        // Without a token only the installer can answer: ask it once more, with all the remaining time, since it may be
-        // busy.
-        const again = byInstaller(path, left());
-        if (typeof again !== "string") return again;
-        const reason = `the installer on this node does not answer: ${again}`;
-        const problem = `${reason}; the NRI plugin has no token to ask the API server with`;
-        throw new CniError(ErrorCode.tryAgainLater, problem);
-      }
-      this.metrics.lookups.inc({ way: "direct" });
-      // Both files are renewed while the process runs.
-      const server = {
-        host: name,
-        port,
-        token: readText(host, token).trim(),
-        ca: withoutBlanks(readText(host, `${serviceAccountDir}/ca.crt`)),
-      };
-      return get(host, server, path, left());
-    };
-    const answer: ApiAccess["get"] = (path) => {
-      const found = byInstaller(path);
-      return typeof found === "string" ? direct(path) : found;
-    };
-    return { get: answer, credentials: token, renewedBy: "the kubelet" };
-  }
+    const { "own-pods": ownPods } = settings.stanza.stanza;
+    // Other pods wait for this one: it does not wait for an installer, and the kubelet tries again.
+    const waits = { until: this.lookupEnd, isNeeded: false };
+    const found = getByInstaller(host, path, { runDir: NodePath.runDir, ownPods, ...waits });
+    this.metrics.lookups.inc();
+    return found;
+  };
 }

@@ -32,12 +32,11 @@ export function createMetrics({ connected, synchronized }: Readings) {
       SECONDS,
     ),
     mended: registry.counter({ name: "mended_pods_total", help: "Running pods that got missing rules." }),
-    connections: registry.counter({ name: "connections_total", help: "Connections to the container runtime." }),
-    lookups: registry.counter<"way">({
+    lookups: registry.counter({
       name: "lookups_total",
-      help: "Requests for objects of the API server, by the installer or directly.",
-      labels: ["way"],
+      help: "Objects of the API server that the installer looked up.",
     }),
+    connections: registry.counter({ name: "connections_total", help: "Connections to the container runtime." }),
   };
 }
 

@@ -13,11 +13,7 @@ function redirect(found: string, uid: string | undefined, annotations: Readonly<
     metadata: { name: "cart-0", namespace: "shop", uid: found, annotations },
     spec: { containers: [{ name: "app" }] },
   };
-  const api = {
-    get: () => ({ status: 200, body: JSON.stringify(pod) }),
-    credentials: "/token",
-    renewedBy: "the kubelet",
-  };
+  const get = () => ({ status: 200, body: JSON.stringify(pod) });
   const host = new FakeHost({ namespaces: [NETNS] });
   const stanza = readStanza({}, "linkerd-cni");
   const sandbox: Sandbox = {
@@ -30,7 +26,7 @@ function redirect(found: string, uid: string | undefined, annotations: Readonly<
     hasAddress: true,
     ...(uid === undefined ? {} : { uid }),
   };
-  const redirector = new Redirector({ host, stanza, netnsDir: "/run/netns", chained: false, api });
+  const redirector = new Redirector({ host, stanza, netnsDir: "/run/netns", chained: false, get });
   return redirector.redirect(sandbox, { mayBeGone: false });
 }
 

@@ -2,7 +2,7 @@
 import { decide } from "../cni/decide";
 import { CniError, ErrorCode, shortened } from "../cni/errors";
 import { type PassedPod, skipWithoutLookup } from "../cni/evidence";
-import { type ApiAccess, type Gathered, gatherEvidence } from "../cni/lookup";
+import { type Gathered, type Get, gatherEvidence } from "../cni/lookup";
 import type { StanzaReading } from "../cni/parse-stanza";
 import { IPTABLES_CHAINS } from "../cni/redirect/iptables";
 import { redirectRules } from "../cni/redirect/rules";
@@ -36,8 +36,7 @@ interface RedirectorDeps {
   readonly netnsDir: string;
   /** Whether the CNI plugin sets the rules as pods start, so that a pod whose namespace is not found may run. */
   readonly chained: boolean;
-  /** The source of look-ups. */
-  readonly api: ApiAccess;
+  readonly get: Get;
 }
 
 /** Chains of linkerd's rules by iptables, and iptables' table of nftables. */
@@ -132,8 +131,8 @@ export class Redirector {
    * only the pod's object shows its containers. @throws CniError 11
    */
   private gather(passed: PassedPod): Gathered {
-    const { api, stanza } = this.deps;
-    return gatherEvidence(passed, stanza.stanza["pod-lookup"], api);
+    const { get, stanza } = this.deps;
+    return gatherEvidence(passed, stanza.stanza["pod-lookup"], get);
   }
 }
 

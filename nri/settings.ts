@@ -1,4 +1,4 @@
-import { ApiServerVariable, NodePath, NRI_PORT, NriVariable, SERVICE_ACCOUNT_DIR } from "../cni/contract";
+import { NodePath, NRI_PORT, NriVariable } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { isObject, type Json } from "../cni/json";
 import { LEVEL_ALIASES, readStanza, type StanzaReading } from "../cni/parse-stanza";
@@ -21,12 +21,6 @@ export interface Settings {
   /** Port of probes and metrics. */
   readonly port: number;
   readonly stanza: StanzaReading;
-  readonly apiServer: {
-    readonly host: string;
-    readonly port: number;
-    /** Directory with `token` and `ca.crt`. */
-    readonly serviceAccountDir: string;
-  };
 }
 
 const DEFAULTS = {
@@ -38,9 +32,6 @@ const DEFAULTS = {
   [NriVariable.chained]: "true",
   [NriVariable.index]: "10",
   [NriVariable.port]: String(NRI_PORT),
-  [ApiServerVariable.host]: "",
-  [ApiServerVariable.port]: "443",
-  [ApiServerVariable.serviceAccountDir]: SERVICE_ACCOUNT_DIR as string,
 };
 
 /** @throws an Error that lists all problems */
@@ -48,7 +39,6 @@ export function readSettings(host: Pick<Host, "env">): Settings {
   const names = Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[];
   const read = new SettingsReader({ environment: Object.fromEntries(names.map((name) => [name, host.env(name)])) });
   const setting = (name: keyof typeof DEFAULTS) => read.env(name, DEFAULTS[name]);
-  const address = setting(ApiServerVariable.host);
   const settings: Settings = {
     logLevel: logLevel(setting(NriVariable.logLevel)),
     logFormat: setting(NriVariable.logFormat).oneOf(LOG_FORMATS),
@@ -58,11 +48,6 @@ export function readSettings(host: Pick<Host, "env">): Settings {
     index: setting(NriVariable.index).matching({ pattern: /^\d\d$/, what: "two digits, such as 10" }),
     port: setting(NriVariable.port).port(),
     stanza: stanzaOf(setting(NriVariable.stanza), read.problems),
-    apiServer: {
-      host: address.value === "" ? "" : address.host(),
-      port: setting(ApiServerVariable.port).port(),
-      serviceAccountDir: setting(ApiServerVariable.serviceAccountDir).absolutePath(),
-    },
   };
   read.finish();
   return settings;

@@ -1,18 +1,14 @@
 import { type Decision, decide } from "../cni/decide";
 import { readPodName } from "../cni/environment";
-import { CniError, ErrorCode, shortened } from "../cni/errors";
 import { evidenceFromAnnotations, type PassedPod, skipWithoutLookup } from "../cni/evidence";
-import { type ApiAccess, type Gathered, type Get, gatherEvidence } from "../cni/lookup";
+import { type Gathered, type Get, gatherEvidence } from "../cni/lookup";
 import { passedAnnotations } from "../cni/network-config";
 import { readStanza } from "../cni/parse-stanza";
 import type { RedirectOptions } from "../cni/redirect/options";
 import { type RuleSet, redirectRules } from "../cni/redirect/rules";
 import { resultText } from "../cni/result";
 import type { Stanza } from "../cni/stanza";
-import type { ApiServer } from "../kubernetes/api-server";
-import { getByInstaller, InstallerSilent } from "../kubernetes/sync/installer";
-import { readKubeconfig } from "../kubernetes/sync/kubeconfig";
-import { get } from "../kubernetes/sync/request";
+import { getByInstaller } from "../kubernetes/lookup-client";
 import { creationBatch } from "../netlink/batch";
 import type { Call } from "./call";
 import { isLinkerds, isUninstalled, type LeftBehind } from "./left-behind";
@@ -60,46 +56,18 @@ class RulesAhead {
   }
 }
 
-/**
- * Looks up through the installer, and directly at the API server if the installer does not answer. Only then is the
- * kubeconfig read.
- */
-function apiAccess({ host, config, record }: Call, kubeconfig: string, meanwhile: () => void): ApiAccess {
-  const begin = host.elapsed();
-  const left = () => Math.max(1, LOOKUP_DEADLINE_MS - (host.elapsed() - begin));
-  let fallback: string | undefined;
-  let server: ApiServer | undefined;
-  const byInstaller = (path: string, silenceMs?: number) => {
-    try {
-      const answer = getByInstaller(host, path, left(), { meanwhile, runDir: config.runDir, silenceMs });
-      record.note({ lookup: "installer" });
-      return answer;
-    } catch (error) {
-      if (!(error instanceof InstallerSilent)) throw error;
-      fallback = shortened(error.message);
-      record.note({ lookup: "direct", fallback });
-      return undefined;
-    }
-  };
-  const direct = (path: string) => {
-    server ??= readKubeconfig(host, kubeconfig);
-    if (server.token !== undefined || server.certificate !== undefined)
-      return get(host, server, path, left(), meanwhile);
-    // Without a token only the installer can answer: ask it once more, with all the remaining time, since it may be
-    // busy.
-    const again = byInstaller(path, left());
-    if (again !== undefined) return again;
-    const reason = `the installer on this node does not answer: ${fallback}`;
-    throw new CniError(
-      ErrorCode.tryAgainLater,
-      `${reason}; ${kubeconfig} has no credentials to ask the API server with`,
-    );
-  };
-  const answer: Get = (path) => {
+/** Looks up through the installer, within the time of one call. */
+function lookups(call: Call, { "own-pods": ownPods }: Stanza, meanwhile: () => void): Get {
+  const { host, record } = call;
+  const { runDir } = call.config;
+  const until = host.elapsed() + LOOKUP_DEADLINE_MS;
+  return (path, isNeeded) => {
     record.countRequest();
-    return (fallback === undefined ? byInstaller(path) : undefined) ?? direct(path);
+    const waits = isNeeded && !isUninstalled(call);
+    const answer = getByInstaller(host, path, { runDir, until, isNeeded: waits, ownPods, meanwhile });
+    record.note({ lookup: "installer" });
+    return answer;
   };
-  return { get: answer, credentials: kubeconfig, renewedBy: "the linkerd-cni DaemonSet's pod on this node" };
 }
 
 /** Decides what to do for the pod of a call. Only reads. */
@@ -121,18 +89,17 @@ function decideCall(
   if (isLinkerds(call)) return { kind: "skip", reason: "linkerd's plugin sets the rules" };
   if (problem !== undefined) throw problem;
 
-  const { kubeconfig } = stanza.kubernetes;
-  const api = apiAccess(call, kubeconfig, () => ahead.make(passed, stanza));
+  const get = lookups(call, stanza, () => ahead.make(passed, stanza));
   let gathered: Gathered;
   try {
-    gathered = record.time("lookupMs", () => gatherEvidence(passed, stanza["pod-lookup"], api));
+    gathered = record.time("lookupMs", () => gatherEvidence(passed, stanza["pod-lookup"], get));
   } catch (error) {
-    if (isUninstalled(call, kubeconfig)) return { kind: "skip", reason: "uninstalled" };
+    if (isUninstalled(call)) return { kind: "skip", reason: "uninstalled" };
     throw error;
   }
   const { evidence, unanswered } = gathered;
   if (unanswered !== undefined) {
-    record.note({ reason: unanswered });
+    record.note({ lookup: "annotations", reason: unanswered });
     log("warn", `deciding by the annotations alone: ${unanswered}`);
   }
   return decide(evidence.pod, evidence.around, stanza);

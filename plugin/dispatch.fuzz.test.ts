@@ -1,12 +1,11 @@
 /** For any input: no crash, at most one JSON document, and no rules unless the call succeeds. */
-import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { POD_ANNOTATIONS } from "../cni/stanza";
 import { VERBS } from "../cni/verbs";
 import { VERSIONS } from "../cni/versions";
 import { FakeHost, response } from "../host/fake.testing";
 import { dispatch } from "./dispatch";
-import { environment, kubeconfig, NETNS } from "./protocol-cases.testing";
+import { environment, NETNS } from "./protocol-cases.testing";
 
 const RUNS = 600;
 
@@ -18,12 +17,11 @@ const pod = (annotations: unknown, labels: unknown) =>
   });
 
 const namespace = JSON.stringify({ kind: "Namespace", metadata: { name: "shop" } });
-const files = { [kubeconfig]: readFileSync(kubeconfig, "utf8") };
 
 /** Runs a call and checks the invariants of every call. */
 function expectSane(env: Record<string, string>, stdin: string, podObject: string): void {
   const api = (path: string) => response(200, path.endsWith("/namespaces/shop") ? namespace : podObject);
-  const host = new FakeHost({ env, stdin, files, namespaces: [NETNS], api });
+  const host = new FakeHost({ env, stdin, namespaces: [NETNS], api });
   const { stdout, status, record } = dispatch(host);
   const document = stdout === "" ? undefined : JSON.parse(stdout);
   if (status === 1) {
@@ -62,7 +60,7 @@ const likely = {
       { requiredKeys: [] },
     ),
   ),
-  kubernetes: fc.constant({ kubeconfig }),
+  kubernetes: fc.oneof(fc.constant({ kubeconfig: "/k" }), anyJson),
   runtimeConfig: fc.oneof(
     anyJson,
     fc.record({ [POD_ANNOTATIONS]: fc.oneof(anyJson, fc.dictionary(anyText, anyText)) }),
@@ -136,7 +134,6 @@ describe("any call", () => {
     const stdin = JSON.stringify({
       cniVersion: "1.0.0",
       name: "pods",
-      kubernetes: { kubeconfig },
       linkerd: { ipv6: true },
     });
     const property = fc.property(annotations, (found) => expectSane(environment, stdin, pod(found, {})));
@@ -144,7 +141,7 @@ describe("any call", () => {
   }, 120_000);
 
   it("with any answer of the API server", () => {
-    const stdin = JSON.stringify({ cniVersion: "1.0.0", name: "pods", kubernetes: { kubeconfig } });
+    const stdin = JSON.stringify({ cniVersion: "1.0.0", name: "pods" });
     const body = fc.oneof(
       anyText,
       anyJson.map((value) => JSON.stringify(value)),

@@ -1,12 +1,9 @@
-import { readFileSync } from "node:fs";
-import { dirname } from "node:path";
 import { CURRENT_VERSION, VERSIONS } from "../cni/versions";
-import { Errno } from "../host/errno";
 import { type FakeApi, FakeHost, type FakeMachine, OWN_NAMESPACE, response } from "../host/fake.testing";
 import { Open } from "../host/files";
 import { FakeNetfilter } from "../netlink/fake.testing";
 import { dispatch } from "./dispatch";
-import { config, environment, failures, kubeconfig, NETNS, prevResult } from "./protocol-cases.testing";
+import { config, environment, failures, NETNS, prevResult } from "./protocol-cases.testing";
 
 const meshed: FakeApi = () =>
   response(
@@ -17,15 +14,12 @@ const meshed: FakeApi = () =>
       spec: { containers: [{ name: "app" }, { name: "linkerd-proxy" }] },
     }),
   );
-const files = (...paths: readonly string[]) =>
-  Object.fromEntries(paths.map((path) => [path, readFileSync(path, "utf8")]));
-const expired = `${dirname(kubeconfig)}/expired.json`;
 
 function call(env: Record<string, string>, stdin: unknown, machine: FakeMachine = {}) {
   const text = typeof stdin === "string" ? stdin : JSON.stringify(stdin);
   const host = new FakeHost({
     api: meshed,
-    files: { "/etc": "", ...files(kubeconfig, expired) },
+    files: { "/etc": "" },
     namespaces: [NETNS],
     ...machine,
     env,
@@ -120,12 +114,60 @@ describe("ADD", () => {
     expect([status, host.sent]).toEqual([0, []]);
   });
 
-  it("is an error with the remedy if the API server cannot be reached", () => {
-    const api: FakeApi = () => ({ step: "connect", error: -Errno.ECONNREFUSED, text: "" });
-    const { document, status, host } = call(environment, config, { api });
-    expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("[fd00::1]:6443: connection refused") });
-    expect(document.msg).toContain(kubeconfig);
-    expect([status, host.sent]).toEqual([1, []]);
+  it("is an error that names the installer's pod if the installer does not answer", () => {
+    const own = { namespace: "linkerd-cni", daemonset: "cni" };
+    const host = { api: undefined };
+    const { document, status } = call(environment, { ...config, "own-pods": own }, host);
+    const pod = "the installer on this node (a pod of DaemonSet linkerd-cni/cni) does not answer: connect to";
+    expect(document).toMatchObject({ code: 11, msg: expect.stringContaining(pod) });
+    expect(document.msg).toMatch(/cannot look up pod shop\/cart-1: .*ECONNREFUSED.*; the kubelet tries again$/);
+    expect(status).toBe(1);
+  });
+
+  it("waits five seconds for an installer that nothing can replace, and no time for any other", () => {
+    const waited = (annotations: object) => {
+      const runtimeConfig = { "io.kubernetes.cri.pod-annotations": annotations };
+      const { status, host } = call(environment, { ...config, runtimeConfig }, { api: undefined });
+      return [status, host.now];
+    };
+    const [status, now] = waited({ "linkerd.io/proxy-version": "x", "linkerd.io/created-by": "linkerd/cli x" });
+    expect(status).toBe(1);
+    expect(now).toBeGreaterThan(4000);
+    expect(now).toBeLessThan(5000);
+    expect(waited({ "linkerd.io/proxy-version": "x", "linkerd.io/created-by": "linkerd/proxy-injector x" })).toEqual([
+      0, 0,
+    ]);
+    expect(waited({})).toEqual([0, 0]);
+  });
+
+  it.each([
+    [429, "Retry-After: 2\r\n", 2000],
+    [429, "", 1000],
+    [503, "Retry-After: 1\r\n", 1000],
+  ])("asks again after the pause that the API server requests: %d, %j", (status, header, pause) => {
+    const answers = [response(status, "", header), meshed("")];
+    const { status: exit, host } = call(environment, config, { api: () => answers.shift() ?? "" });
+    expect([exit, host.pauses, host.requests.length]).toEqual([0, [pause], 2]);
+  });
+
+  it("does not ask again if the pause exceeds its time, or the API server is unavailable for an unknown time", () => {
+    for (const answer of [response(429, "", "Retry-After: 600\r\n"), response(503, "")]) {
+      const { status, host } = call(environment, config, { api: () => answer });
+      expect([status, host.pauses, host.requests.length]).toEqual([1, [], 1]);
+    }
+  });
+
+  it("reports why the installer has no answer, and that it is of another version", () => {
+    const refusal = "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\nwhy\n";
+    expect(call(environment, config, { api: () => refusal }).document).toMatchObject({
+      code: 11,
+      msg: "cannot look up pod shop/cart-1: why",
+    });
+    const other = meshed("").replace("x-lookup-answer: 1", "x-lookup-answer: 2");
+    expect(call(environment, config, { api: () => other }).document).toMatchObject({
+      code: 11,
+      msg: expect.stringContaining("another version"),
+    });
   });
 
   it.each(["[]", "{}", "null", '{"kind":"Status","metadata":{}}'])(
@@ -136,11 +178,6 @@ describe("ADD", () => {
       expect([status, host.sent]).toEqual([1, []]);
     },
   );
-
-  it("reports an expired token", () => {
-    const { document } = call(environment, config, { api: () => response(401, "") });
-    expect(document).toMatchObject({ code: 11, msg: expect.stringMatching(/401.*token.*kubeconfig\.json.*expired/) });
-  });
 
   it("prints an empty result if it is called alone", () => {
     const { prevResult: _, ...alone } = config;
@@ -169,7 +206,6 @@ class SwappedHost extends FakeHost {
 test("an ADD enters the namespace that was checked, and does not wait for a file that blocks", () => {
   const host = new SwappedHost({
     api: meshed,
-    files: files(kubeconfig),
     namespaces: [NETNS],
     env: environment,
     stdin: JSON.stringify(config),
@@ -224,55 +260,26 @@ describe("the other verbs", () => {
     expect(gc({ [key]: "x" }).document).toMatchObject({ code: 7 });
   });
 
-  const statusOf = (kubernetes: object, strict = true) =>
-    call(
-      { CNI_COMMAND: "STATUS", CNI_PATH: "/x" },
-      { cniVersion: "1.1.0", name: "pods", kubernetes, "strict-status": strict },
-    );
-
-  it("STATUS is ready by default, whatever else is in the stanza", () => {
+  it("STATUS is ready by default, whatever else is in the stanza, and wrong if strict", () => {
     const stanza = { cniVersion: "1.1.0", name: "pods", kubernetes: 1, linkerd: "x" };
     const outcome = call({ CNI_COMMAND: "STATUS", CNI_PATH: "/x" }, stanza);
     expect(outcome).toMatchObject({ stdout: "", status: 0 });
-    expect(statusOf({ kubeconfig: "/none" }, false)).toMatchObject({ stdout: "", status: 0 });
+    const strict = call({ CNI_COMMAND: "STATUS", CNI_PATH: "/x" }, { ...stanza, "strict-status": true });
+    expect(strict.document).toMatchObject({ code: 7, msg: expect.stringContaining("kubernetes") });
   });
 
-  beforeAll(() => jest.useFakeTimers({ now: new Date("2026-07-01T00:00:00Z") }));
-  afterAll(() => jest.useRealTimers());
-
-  it("a strict STATUS fails if the kubeconfig or its token cannot work", () => {
-    expect(statusOf({ kubeconfig })).toMatchObject({ stdout: "", status: 0 });
-    expect(statusOf({ kubeconfig: "/none" }).document).toMatchObject({
-      code: 50,
-      msg: expect.stringContaining("/none"),
-    });
-    expect(statusOf({ kubeconfig: expired }).document).toMatchObject({
-      code: 50,
-      msg: expect.stringMatching(/expired\.json expired at 2026-06-30T/),
-    });
-  });
-
-  it("a strict STATUS is ready without a token on the node: the installer, which looks pods up then, could not start", () => {
-    const bare = JSON.stringify({
-      "current-context": "c",
-      clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:6443" } }],
-      contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
-      users: [{ name: "u", user: {} }],
-    });
-    const status = call(
-      { CNI_COMMAND: "STATUS", CNI_PATH: "/x" },
-      { cniVersion: "1.1.0", name: "pods", kubernetes: { kubeconfig: "/bare" }, "strict-status": true },
-      { files: { ...files(kubeconfig), "/bare": bare } },
-    );
-    expect(status).toMatchObject({ stdout: "", status: 0 });
+  it("a strict STATUS asks nothing: the installer, which looks pods up, could not start while it fails", () => {
+    const strict = { cniVersion: "1.1.0", name: "pods", "strict-status": true };
+    const { status, host } = call({ CNI_COMMAND: "STATUS", CNI_PATH: "/x" }, strict, { api: undefined });
+    expect([status, host.requests]).toEqual([0, []]);
   });
 
   it("a strict STATUS fails if the kernel is too old for the mode", () => {
     const osrelease = { "/proc/sys/kernel/osrelease": "4.14.0\n" };
     const status = call(
       { CNI_COMMAND: "STATUS", CNI_PATH: "/x" },
-      { cniVersion: "1.1.0", name: "pods", kubernetes: { kubeconfig }, "strict-status": true },
-      { files: { ...files(kubeconfig), ...osrelease } },
+      { cniVersion: "1.1.0", name: "pods", "strict-status": true },
+      { files: osrelease },
     );
     expect(status.document).toMatchObject({ code: 50, msg: expect.stringContaining("kernel 4.14.0") });
   });
@@ -292,15 +299,11 @@ describe("a drop-in that an installer left behind", () => {
   const linkerds = '{"name":"k","plugins":[{"type":"bridge"},{ "type" : "linkerd-cni", "linkerd": {} }]}';
   const left = { ...config, type: "linkerd-cni-redirect", extends: LIST };
   const on = (list: string, changed: number, machine: FakeMachine = {}) => ({
-    files: { "/etc": "", ...files(kubeconfig), [LIST]: list },
+    files: { "/etc": "", "/opt/cni/bin/linkerd-cni": "", [LIST]: list },
     changed: { [LIST]: changed, [NETNS]: 1000 },
     ...machine,
   });
-  const silent: FakeApi = () => {
-    throw new Error("nobody answers");
-  };
-
-  it("passes a pod on that linkerd's own plugin has redirected, and asks nobody", () => {
+  it("passes a pod on that linkerd's own plugin has redirected, without a look-up", () => {
     const { document, status, record, host } = call(environment, left, on(linkerds, 989));
     expect([status, document]).toEqual([0, prevResult]);
     expect(JSON.parse(record ?? "")).toMatchObject({ decision: "skip", reason: "linkerd's plugin sets the rules" });
@@ -318,21 +321,25 @@ describe("a drop-in that an installer left behind", () => {
     expect([status, host.sent.length]).toEqual([0, 1]);
   });
 
-  const ended = { ...left, kubernetes: { kubeconfig: "/etc/cni/net.d/gone" } };
+  const bin = "/opt/cni/bin/linkerd-cni";
+  const without = (executable: string, machine: FakeMachine = {}) => {
+    const { files = {}, ...made } = on("", 0, { api: undefined, ...machine });
+    return { ...made, files: Object.fromEntries(Object.entries(files).filter(([path]) => path !== executable)) };
+  };
 
-  it("passes each pod on after an uninstall, and is ready", () => {
-    const { status, record, host } = call(environment, ended, on("", 0, { api: silent }));
+  it("passes each pod on after an uninstall, which removes the executable of either plugin, and is ready", () => {
+    const { status, record, host } = call(environment, left, without(bin));
     expect([status, host.sent]).toEqual([0, []]);
     expect(JSON.parse(record ?? "")).toMatchObject({ decision: "skip", reason: "uninstalled" });
-    const strict = { ...ended, "strict-status": true };
-    expect(call({ ...environment, CNI_COMMAND: "STATUS" }, { ...strict, cniVersion: "1.1.0" }).status).toBe(0);
+    const strict = { ...left, "strict-status": true, linkerd: "x", cniVersion: "1.1.0" };
+    expect(call({ ...environment, CNI_COMMAND: "STATUS" }, strict, without(bin)).status).toBe(0);
   });
 
   it.each([
-    ["the kubeconfig is there", left],
-    ["an edited list calls it", { ...ended, type: "linkerd-cni" }],
-  ])("lets a pod wait if %s", (_, stanza) => {
-    const { status, document } = call(environment, stanza, on("", 0, { api: silent }));
+    ["the executable is there", left, ""],
+    ["an edited list calls it", { ...left, type: "linkerd-cni" }, bin],
+  ])("lets a pod wait if %s", (_, stanza, gone) => {
+    const { status, document } = call(environment, stanza, without(gone));
     expect([status, document.code]).toEqual([1, 11]);
   });
 });

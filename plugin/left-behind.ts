@@ -34,6 +34,9 @@ export function isLinkerds({ host, target, config: { source } }: Call): boolean 
   }
 }
 
-/** Whether the installation has ended: any installer, also linkerd's, removes the kubeconfig. */
-export const isUninstalled = ({ host, config: { source } }: Call, kubeconfig: string): boolean =>
-  source["type"] === DROPIN_TYPE && host.access(kubeconfig) === -Errno.ENOENT;
+/** Whether the installation has ended: any installer, also linkerd's, removes the executable that linkerd's has too. */
+export function isUninstalled({ host, env, config: { source } }: Call): boolean {
+  const directories = (env["CNI_PATH"] ?? "").split(":");
+  const isGone = (directory: string) => host.access(`${directory}/${PLUGIN_TYPE}`) === -Errno.ENOENT;
+  return source["type"] === DROPIN_TYPE && directories.every(isGone);
+}

@@ -15,12 +15,14 @@ export const prevResult = {
   ips: [{ address: "10.1.1.2/24", interface: 0 }],
   routes: [{ dst: "0.0.0.0/0", table: 0 }],
 };
-export const kubeconfig = `${__dirname}/../kubernetes/goldens/kubeconfig.json`;
+/** The directory of the installer's socket, which a test's own replaces. */
+export const runDir = "/run/linkerd-cni-test";
 export const config = {
   cniVersion: "1.0.0",
   name: "pods",
   type: "linkerd-cni",
-  kubernetes: { kubeconfig },
+  kubernetes: { kubeconfig: "" },
+  "run-dir": runDir,
   prevResult,
 };
 

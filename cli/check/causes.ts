@@ -127,7 +127,7 @@ const SANDBOXES: readonly Known[] = [
   },
   {
     says: /(?:code 11|\b401\b)/,
-    remedy: () => "check that the linkerd-cni pod on that node is running: it renews the plugin's token",
+    remedy: () => "check that the linkerd-cni pod on that node is running and ready: it looks pods up for the plugin",
     link: runbook("LinkerdCNIAddErrors"),
   },
   {

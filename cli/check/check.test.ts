@@ -734,7 +734,7 @@ test.each<readonly [string, Partial<Snapshot>, string]>([
   [
     "a look-up with a token that is refused",
     refusedLookup("the API server answered 401: the token has expired"),
-    "check that the linkerd-cni pod on that node is running: it renews the plugin's token",
+    "check that the linkerd-cni pod on that node is running and ready: it looks pods up for the plugin",
   ],
   ["another namespace", { namespace: "mesh", daemonSet: { value: undefined } }, "use --cni-namespace linkerd-cni"],
   [

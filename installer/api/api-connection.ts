@@ -8,11 +8,12 @@ import type { Log } from "../../process/log";
 import { type Access, isAccepted, UNAUTHORIZED } from "./access";
 
 /**
- * Few connections, since each costs 45 KiB here and a handshake of the API server. A dead one is noticed early enough to
- * retry over another one. An answer is a pod, which etcd limits to 1.5 MiB.
+ * The look-ups at a time; more wait for one of these connections, each of which costs 45 KiB here and a handshake of the
+ * API server. A dead one is noticed early enough to retry over another one. An answer is a pod, which etcd limits to
+ * 1.5 MiB.
  */
 const CONNECTIONS: ConnectionOptions = {
-  connections: 16,
+  connections: 64,
   idleMs: 30_000,
   connectMs: 2_000,
   acknowledgeMs: 1_500,

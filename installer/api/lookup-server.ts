@@ -1,29 +1,18 @@
-import { existsSync, readdirSync, renameSync, statSync, unlinkSync } from "node:fs";
+import { readdirSync, renameSync, statSync, unlinkSync } from "node:fs";
 import { reducedObject } from "../../cni/api-objects";
 import { reasonOf } from "../../cni/errors";
 import type { Json } from "../../cni/json";
 import { isLookup } from "../../cni/lookup";
-import { ANSWER_HEADER, ANSWER_VERSION, DEADLINE_HEADER, PROCESSING_MS } from "../../kubernetes/sync/installer";
+import { ANSWER_HEADER, ANSWER_VERSION, DEADLINE_HEADER, PROCESSING_MS } from "../../kubernetes/lookup-client";
 import type { Log } from "../../process/log";
 import { randomUUID } from "../../system/crypto";
-import {
-  HttpError,
-  HttpServer,
-  responseBytes,
-  type ServerRequest,
-  type ServerResponse,
-} from "../../system/http/server";
-import { type Connection, connectUnix, listenUnix, type UnixListener } from "../../system/net";
+import { HttpError, HttpServer, type ServerRequest, type ServerResponse } from "../../system/http/server";
+import { connectUnix, listenUnix, type UnixListener } from "../../system/net";
 import { basename, dirname, join } from "../../system/path";
 import type { ApiConnection } from "./api-connection";
 
 /** Limits of a connection: only root can connect, but a root program may be faulty. */
 const LIMITS = { connections: 512, headBytes: 4096, idleMs: 2_000, sendMs: 2_000, processingMs: PROCESSING_MS };
-/**
- * Concurrent look-ups; further callers ask the API server themselves. In a burst the installer encrypts on one core while
- * callers use all of them. But a caller without a token can only try again.
- */
-const MOST_LOOKUPS = { withToken: 16, withoutToken: 64 };
 /** The plugin's deadline. */
 const LONGEST_MS = 5_000;
 /** Milliseconds that look-ups have to end when the installer stops. */
@@ -41,52 +30,40 @@ interface LookupServerDeps {
   /** Of the socket. */
   readonly path: string;
   readonly connection: Pick<ApiConnection, "get" | "hasWorked">;
-  /** Whether the plugin has a token on the node. */
-  readonly tokenOnNode: boolean;
-  /** Whether every caller does. */
-  readonly callersHaveToken: boolean;
+  /** Whether this installer has the node. */
+  readonly isOwner: () => boolean;
   readonly log: Log;
 }
-
-const noAnswer = (reason: string): ServerResponse => ({ status: BAD_GATEWAY, body: reason });
 
 /** Looks pods up for the node's plugin calls, over a Unix socket. */
 export class LookupServer {
   private readonly server = new HttpServer({ ...LIMITS, answer: (request) => this.answer(request) });
   private listener: { readonly inode: number; readonly socket: UnixListener } | undefined;
-  private hasTaken = false;
-  private lookups = 0;
   private said = "";
 
   constructor(private readonly deps: LookupServerDeps) {}
 
-  /** Why pods cannot be looked up here, or not yet; empty if they can. */
+  /** Why pods cannot be looked up, or not yet; empty if they can, or another installer has the node. */
   get unserved(): string {
-    if (this.said !== "" || this.hasTaken) return this.said;
+    if (this.said !== "" || this.listener !== undefined || !this.deps.isOwner()) return this.said;
     return "the plugin cannot look pods up: the API server has not answered yet";
   }
 
   /**
-   * Listens once the connection has worked: until then a previous installer may still serve. If another installer takes
-   * the socket later, leaves it alone while that installer lives. Never rejects.
+   * Listens if this installer has the node, once the connection has worked: until then a previous installer serves.
+   * Never rejects.
    */
   async keep(): Promise<void> {
-    const { path, connection, tokenOnNode, log } = this.deps;
+    const { path, connection, isOwner, log } = this.deps;
     try {
-      if (!connection.hasWorked) return;
-      const directory = dirname(path);
-      if (!existsSync(directory)) {
-        if (tokenOnNode) return;
-        throw new Error(`${directory} does not exist`);
-      }
-      if (!(this.isInPlace() || (this.hasTaken && (await isServed(path))))) {
+      if (!connection.hasWorked || !isOwner()) return;
+      if (!this.isInPlace()) {
         await this.listen();
         log.debug(`looking pods up at ${path}`);
       }
       this.said = "";
     } catch (error) {
-      const effect = tokenOnNode ? "the plugin asks the API server itself" : "the plugin cannot look pods up";
-      const problem = `${effect}: ${reasonOf(error)}`;
+      const problem = `the plugin cannot look pods up: ${reasonOf(error)}`;
       if (problem !== this.said) log.warn(problem);
       this.said = problem;
     }
@@ -110,13 +87,12 @@ export class LookupServer {
     const { path } = this.deps;
     await removeLeftovers(path);
     const fresh = `${path}${FRESH}${randomUUID().slice(0, 8)}`;
-    const socket = await listenUnix(fresh, this.take);
+    const socket = await listenUnix(fresh, (connection) => this.server.take(connection));
     try {
       const inode = inodeOf(fresh) ?? 0;
       renameSync(fresh, path);
       this.listener?.socket.close();
       this.listener = { inode, socket };
-      this.hasTaken = true;
     } catch (error) {
       socket.close();
       remove(fresh);
@@ -124,40 +100,18 @@ export class LookupServer {
     }
   }
 
-  /** Refuses a caller beyond the limit before its request is read: in a burst that costs the others less. */
-  private readonly take = (connection: Connection): void => {
-    if (this.lookups < this.most) {
-      this.server.take(connection);
-      return;
-    }
-    const end = () => connection.close();
-    connection.write(responseBytes(this.busy)).then(end, end);
-  };
-
-  private get most(): number {
-    return this.deps.callersHaveToken ? MOST_LOOKUPS.withToken : MOST_LOOKUPS.withoutToken;
-  }
-
-  private get busy(): ServerResponse {
-    return noAnswer(`it is busy with ${this.most} look-ups`);
-  }
-
   private async answer({ method, target, headers }: ServerRequest): Promise<ServerResponse> {
     if (method !== "GET") throw new HttpError(405, "only GET is answered", { allow: "GET" });
     if (!isLookup(target)) throw new HttpError(404, "only pods, namespaces and the Service kubernetes are looked up");
-    if (this.lookups >= this.most) return this.busy;
     const deadline = headers.get(DEADLINE_HEADER) ?? "";
     const deadlineMs = Math.min(LONGEST_MS, /^[1-9]\d{0,5}$/.test(deadline) ? Number(deadline) : LONGEST_MS);
-    this.lookups += 1;
     try {
       const { status, body, retryAfter } = await this.deps.connection.get(target, deadlineMs);
       const wait = retryAfter === undefined ? {} : { "retry-after": retryAfter };
       const headers = { [ANSWER_HEADER]: ANSWER_VERSION, ...wait };
       return { status, headers, body: status === OK ? reduced(body) : body.slice(0, LONGEST_REASON) };
     } catch (error) {
-      return noAnswer(reasonOf(error));
-    } finally {
-      this.lookups -= 1;
+      return { status: BAD_GATEWAY, body: reasonOf(error) };
     }
   }
 }

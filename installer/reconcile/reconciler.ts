@@ -104,6 +104,7 @@ export class Reconciler {
   private readonly settleDelay = new SettleDelay();
   private readonly ownership: Ownership;
   private readonly reads: RuntimeReads;
+  private owns = false;
   /** Whose kubeconfig is on the node; undefined before the first run. */
   private kubeconfig: KubeconfigOwner | undefined;
 
@@ -114,6 +115,11 @@ export class Reconciler {
     this.complain = sayOnce(deps.log.error);
     this.announce = sayOnce(deps.log.info);
     this.reads = new RuntimeReads((folder) => this.changer.isRead(folder));
+  }
+
+  /** Whether this installer has the node, as of the last look. */
+  get isOwner(): boolean {
+    return this.owns;
   }
 
   /**
@@ -218,6 +224,9 @@ export class Reconciler {
     const plan = planInstall(state, paths, wanted);
     this.kubeconfig ??= state.journal?.owner === owner ? "inherited" : "another's";
     const turn = await this.ownership.turn({ state, plan, wanted }, now);
+    const { journal } = state;
+    // Until the journal says so, another installer may have it, which then serves.
+    this.owns = turn.is === "ours" && (journal === undefined || journal.left === true || journal.owner === owner);
     if (turn.is === "theirs") return this.left(turn, { state, plan, wanted });
     this.tellTaken(state);
     const againInMs = this.settleDelay.waitMs(state, plan, now);

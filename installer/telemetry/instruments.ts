@@ -55,7 +55,7 @@ export function createInstruments(): Instruments {
     pluginRequests: histogram("plugin_api_requests", "API requests of a plugin call.", [0, 1, 2, 3], "verb"),
     pluginLookups: counter(
       "plugin_lookups_total",
-      "Plugin calls that looked their pod up, by the installer or directly.",
+      "Plugin calls that looked their pod up: answered by the installer, or decided by annotations without an answer.",
       "way",
     ),
     read: ({ chained, ready, reached }) => {

@@ -75,10 +75,14 @@ test("actions of the NRI plugin are shown and passed on, and do not count as cal
   const [instruments, shown, taken] = [createInstruments(), [] as string[], [] as unknown[]];
   const write = (message: string) => void shown.push(message);
   const log = { trace: write, debug: write, info: write, warn: write, error: write };
-  follow(tail, { log, instruments, events: { take: (entry) => taken.push(entry) } });
+  follow(tail, { log, isShown: true, instruments, events: { take: (entry) => taken.push(entry) } });
   expect(shown).toEqual(["plugin: verb=NRI pod=shop/web decision=redirect", "plugin: verb=ADD pod=shop/cart"]);
   expect(taken).toEqual(entries);
   expect(instruments.registry.text().match(/^linkerd_cni_plugin_calls_total.*$/gm)).toEqual([
     'linkerd_cni_plugin_calls_total{verb="ADD",decision="",code=""} 1',
   ]);
+  appendFileSync(shared, `${JSON.stringify(entries[1])}\n`);
+  follow(tail, { log, isShown: false, instruments });
+  expect(shown).toHaveLength(2);
+  expect(instruments.registry.text()).toContain('linkerd_cni_plugin_calls_total{verb="ADD",decision="",code=""} 2');
 });

@@ -117,21 +117,24 @@ function count(entry: Entry, instruments: Instruments): void {
 
 interface Readers {
   readonly log: Log;
+  /** Copy the lines to the log. */
+  readonly isShown: boolean;
   readonly instruments: Instruments;
   /** Also receives each call. */
   readonly events?: { take(entry: Entry): void } | undefined;
 }
 
 /** Copies the plugin's lines to the installer's log, counts them, and passes them on. */
-export function follow(tail: Tail, { log, instruments, events }: Readers): void {
+export function follow(tail: Tail, { log, isShown, instruments, events }: Readers): void {
   for (const line of tail.lines()) {
     const entry = parse(line);
     if (entry === undefined) {
-      log.info(`plugin: ${line}`);
+      if (isShown) log.info(`plugin: ${line}`);
       continue;
     }
     count(entry, instruments);
     events?.take(entry);
+    if (!isShown) continue;
     const text = Object.entries(entry).map(
       ([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,
     );

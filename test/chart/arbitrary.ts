@@ -243,15 +243,15 @@ export function arbitraryValues(values: ValueMembers): fc.Arbitrary<Record<strin
   const requiredKeys = fields.filter(([, field]) => mandatory(field)).map(([name]) => name);
   const made = fc.record(Object.fromEntries(members), { requiredKeys, noNullPrototype: true });
   return made.map((given) => {
-    const { hostNetwork, iptablesMode, pluginLog } = TAKEN;
+    const { hostNetwork, iptablesMode } = TAKEN;
     const surged = isSurgeTaken(given) ? {} : { hostNetwork };
     const moded = isModeTaken(given) ? {} : { iptablesMode };
-    return { ...given, ...surged, ...moded, ...(isTokenTaken(given) ? {} : { pluginLog }) };
+    return { ...given, ...surged, ...moded };
   });
 }
 
 /** The replacement of a value that conflicts with another. */
-const TAKEN = { hostNetwork: false, iptablesMode: "native", pluginLog: true };
+const TAKEN = { hostNetwork: false, iptablesMode: "native" };
 
 /** With hostNetwork the charts refuse that a new pod starts before the old one ends. */
 const isSurgeTaken = ({ hostNetwork, updateStrategy }: Record<string, unknown>): boolean =>
@@ -261,12 +261,6 @@ const isSurgeTaken = ({ hostNetwork, updateStrategy }: Record<string, unknown>):
 const isModeTaken = ({ iptablesMode, nri }: Record<string, unknown>): boolean =>
   String((nri as { readonly enabled?: unknown } | null | undefined)?.enabled) !== "true" ||
   !["nft", "legacy", "plain"].includes(String(iptablesMode));
-
-/** Without its token the plugin asks the installer, which the charts refuse without the directory for it. */
-const isTokenTaken = ({ pluginLog = true, pluginToken = {} }: Record<string, unknown>): boolean => {
-  const { onNode = true } = (pluginToken ?? { onNode: false }) as { readonly onNode?: unknown };
-  return String(onNode) === "true" || String(pluginLog) === "true";
-};
 
 /** Sets with one value each, many for every value. */
 export function singleValues(values: ValueMembers, count: number): readonly Record<string, unknown>[] {

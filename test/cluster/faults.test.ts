@@ -170,9 +170,9 @@ clusterSuite("a cluster in which things fail", (cluster) => {
       const stream = new PodStream(cluster.kubectl, "client");
       const calls = async () => (await cluster.additions(/stream/)).slice(earlier.length);
       /** Resolves once another pod was looked up this way. */
-      const lookedUp = async (way: string, fallback = /^/) => {
+      const lookedUp = async (way: string, why = /^/) => {
         const count = async () =>
-          (await calls()).filter((call) => call.lookup === way && fallback.test(call.fallback ?? "")).length;
+          (await calls()).filter((call) => call.lookup === way && why.test(call.reason ?? "")).length;
         const before = await count();
         await until(`a look-up: ${way}`, async () => {
           await stream.check();
@@ -181,10 +181,10 @@ clusterSuite("a cluster in which things fail", (cluster) => {
       };
       await lookedUp("installer");
       await signalInstaller(cluster.machine, "STOP");
-      await lookedUp("direct", /no answer within/);
+      await lookedUp("annotations", /no answer within/);
       await signalInstaller(cluster.machine, "CONT");
       await lookedUp("installer");
-      await withoutNetwork(cluster.machine, () => lookedUp("direct"));
+      await withoutNetwork(cluster.machine, () => lookedUp("annotations"));
       await lookedUp("installer");
       await signalInstaller(cluster.machine, "KILL");
       await lookedUp("installer");
@@ -201,8 +201,8 @@ clusterSuite("a cluster in which things fail", (cluster) => {
       // A look-up by a token that is refused fails as the plugin's own would; the kubelet tries again.
       const refused = (await cluster.failures()).slice(failures.length);
       expect(refused.filter((line) => !line.includes("answered 401"))).toEqual([]);
-      const direct = (await calls()).filter(({ lookup }) => lookup === "direct").length;
-      return `${started} meshed pods started, all redirected; ${direct} asked the API server themselves; no ADD failed but ${refused.length} by the revoked token`;
+      const alone = (await calls()).filter(({ lookup }) => lookup === "annotations").length;
+      return `${started} meshed pods started, all redirected; ${alone} by their annotations alone; no ADD failed but ${refused.length} by the revoked token`;
     },
   );
 

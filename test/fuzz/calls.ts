@@ -12,7 +12,8 @@ export interface Surroundings {
   readonly used: string;
   readonly untouched: string;
   /** Kubeconfigs: the first is right. */
-  readonly kubeconfigs: readonly string[];
+  /** The directory of the installer's socket. */
+  readonly runDir: string;
 }
 
 export interface MadeUp extends Call {
@@ -113,7 +114,7 @@ const results = [
   { ips: [], routes: [{ dst: "0.0.0.0/0", gw: "10.1.1.1" }], dns: { nameservers: ["10.96.0.10"] } },
 ];
 
-function configuration({ kubeconfigs: [right = "", ...wrong] }: Surroundings) {
+function configuration({ runDir }: Surroundings) {
   return fc.record(
     {
       cniVersion: mostly(
@@ -122,10 +123,8 @@ function configuration({ kubeconfigs: [right = "", ...wrong] }: Surroundings) {
       ),
       name: mostly(fc.constant("pods"), fc.oneof(anyJson, anyText)),
       type: fc.constant("linkerd-cni"),
-      kubernetes: mostly(
-        fc.constantFrom(right, right, right, ...wrong).map((kubeconfig) => ({ kubeconfig })),
-        anyJson,
-      ),
+      kubernetes: mostly(fc.constant({ kubeconfig: "/none" }), anyJson),
+      "run-dir": fc.constant(runDir),
       linkerd: mostly(linkerd, anyJson),
       runtimeConfig: mostly(
         fc.record({ [POD_ANNOTATIONS]: mostly(annotations, fc.oneof(anyJson, fc.dictionary(anyText, anyText))) }),
@@ -143,7 +142,7 @@ function configuration({ kubeconfigs: [right = "", ...wrong] }: Surroundings) {
       "strict-status": mostly(fc.boolean(), anyJson),
       args: anyJson,
     },
-    { requiredKeys: ["cniVersion", "name", "kubernetes"] },
+    { requiredKeys: ["cniVersion", "name", "run-dir"] },
   );
 }
 

@@ -18,20 +18,16 @@ JSON.parse = (text: string, reviver?: (this: unknown, key: string, value: unknow
 
 /** The machine of a call, the same for both sides. */
 export interface Machine {
-  readonly files: Readonly<Record<string, string>>;
   readonly namespaces: readonly string[];
-  /** All bytes that the API server sends, whatever it is asked for. */
+  /** All bytes that the installer sends, whatever it is asked for. */
   readonly response: string;
 }
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-export function expected(
-  { env, stdin }: Call,
-  { files, namespaces, response }: Machine,
-): Answer & { requests: number } {
+export function expected({ env, stdin }: Call, { namespaces, response }: Machine): Answer & { requests: number } {
   const texts = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, decoder.decode(value)]));
-  const host = new FakeHost({ env: texts, stdin, files, namespaces, api: () => response });
+  const host = new FakeHost({ env: texts, stdin, namespaces, api: () => response });
   const { stdout, stderr, status } = dispatch(host);
   const requests = host.requests.length;
   return { status, stdout: stdout === "" ? "" : `${stdout}\n`, stderr: host.stderr + stderr, requests };

@@ -1,12 +1,11 @@
 /** One of the fuzzing processes: generates calls, and compares the executable's answers with Node's. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { stringify } from "yaml";
-import { authority, certificate } from "../../system/certificates.testing";
+import { LOOKUP_SOCKET_NAME } from "../../cni/contract";
 import { Node } from "../support/netns";
-import { TlsServer } from "../support/tls-server";
 import { calls, type MadeUp, type Surroundings } from "./calls";
 import { agrees, expected, type Machine } from "./expected";
 import { type Answer, ForkServer } from "./fork-server";
@@ -28,7 +27,7 @@ export interface Tally {
   calls: number;
   /** Calls that failed, as they had to. */
   refused: number;
-  /** Calls that asked the API server. */
+  /** Calls that asked the installer. */
   asked: number;
   /** Calls that were made by real starts of the shipped executable, too. */
   shipped: number;
@@ -72,56 +71,26 @@ const legible = ({ env, stdin, response }: MadeUp) => ({
   response,
 });
 
-/** Kubeconfigs by name: the first is right, in the last the server is. */
-function kubeconfigs(port: number, ca: string): Readonly<Record<string, string>> {
-  const cluster = {
-    server: `https://127.0.0.1:${port}`,
-    "certificate-authority-data": Buffer.from(ca).toString("base64"),
-  };
-  const right = {
-    clusters: [{ name: "local", cluster }],
-    users: [{ name: "linkerd-cni", user: { token: "secret" } }],
-    contexts: [{ name: "linkerd-cni-context", context: { cluster: "local", user: "linkerd-cni" } }],
-    "current-context": "linkerd-cni-context",
-  };
-  return {
-    right: JSON.stringify(right),
-    yaml: stringify(right),
-    empty: "",
-    broken: "a: [",
-    list: "[1, 2]",
-    contexts: JSON.stringify({ ...right, contexts: [] }),
-    insecure: JSON.stringify({ ...right, clusters: [{ name: "local", cluster: { server: "http://127.0.0.1" } }] }),
-    untrusting: JSON.stringify({ ...right, users: [{ name: "linkerd-cni", user: {} }] }),
-  };
-}
-
 export async function work(what: Work, tell: (tally: Tally) => void) {
   const { calls: count = Number.POSITIVE_INFINITY, seconds = Number.POSITIVE_INFINITY } = what;
   const { seed, executable, library, shipped } = what;
   const end = performance.now() + seconds * 1000;
   const directory = mkdtempSync(join(tmpdir(), "fuzz-"));
-  const ca = authority("fuzz");
-  const { cert, key } = certificate({ subject: "api", by: ca, names: ["127.0.0.1"] });
   let response = "";
-  const api = await TlsServer.start({ tls: { cert, key }, answer: ({ socket }) => void socket.end(response) });
+  const installer = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => socket.end(response));
+  });
+  await new Promise<void>((resolve) => installer.listen(join(directory, LOOKUP_SOCKET_NAME), resolve));
   const node = await Node.open();
   const [used, untouched] = [await node.pod(), await node.pod()];
-  const files = Object.fromEntries(
-    Object.entries(kubeconfigs(api.port, ca.cert)).map(([name, text]) => [join(directory, name), text]),
-  );
-  for (const [path, text] of Object.entries(files)) writeFileSync(path, text);
-  const surroundings: Surroundings = {
-    used,
-    untouched,
-    kubeconfigs: [...Object.keys(files), join(directory, "missing")],
-  };
+  const surroundings: Surroundings = { used, untouched, runDir: directory };
   const tally: Tally = { calls: 0, refused: 0, asked: 0, shipped: 0, problems: [] };
   let server = new ForkServer(executable, library);
 
   const tryOne = async (call: MadeUp): Promise<void> => {
     response = call.response;
-    const machine: Machine = { files, namespaces: [used, untouched], response };
+    const machine: Machine = { namespaces: [used, untouched], response };
     const wanted = expected(call, machine);
     const answers = [await server.call(call)];
     if (tally.calls % REAL_STARTS === 0) answers.push(await server.call(call, shipped));
@@ -150,7 +119,7 @@ export async function work(what: Work, tell: (tally: Tally) => void) {
     tell(tally);
   }
   server.close();
-  api.close();
+  installer.close();
   node.close();
   rmSync(directory, { recursive: true });
   return tally;

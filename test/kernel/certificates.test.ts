@@ -41,7 +41,8 @@ suite("chains of certificates", missing({ programs: ["go"] }), () => {
     const cwd = join(root, "test", "tools", "certificates");
     execFileSync("go", ["build", "-o", maker, "."], { cwd, env: { ...process.env, CGO_ENABLED: "0" } });
     const folder = join(root, "test", "support", "trust");
-    await buildExecutable(judge, { main: join(folder, "main.ts"), tls: join(folder, "verify.c"), sanitized });
+    const main = join(folder, "main.ts");
+    await buildExecutable(judge, { main, programs: { judge: main }, tls: join(folder, "verify.c"), sanitized });
   });
   afterAll(() => rm(directory, { recursive: true }));
 
@@ -49,7 +50,7 @@ suite("chains of certificates", missing({ programs: ["go"] }), () => {
     const options = { encoding: "utf8", maxBuffer: 256 * 1024 * 1024 } as const;
     const input = execFileSync(maker, [`${seed}`, `${BATCH}`], options);
     const chains = JSON.parse(input) as readonly Chain[];
-    const verdicts = JSON.parse(execFileSync(judge, [], { ...options, input, env: {} })) as readonly Verdict[];
+    const verdicts = JSON.parse(execFileSync(judge, ["judge"], { ...options, input, env: {} })) as readonly Verdict[];
     const differ = chains.flatMap((chain, at) => {
       const verdict = verdicts[at] ?? { error: 1, flags: 0, problem: "no verdict" };
       if (isTrusted(verdict) === chain.trusted || isIntended(chain, verdict)) return [];

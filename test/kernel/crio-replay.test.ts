@@ -5,7 +5,6 @@
  * address. DEL gets what was cached, too. (ocicni: SetUpPodWithContext, GetPodNetworkStatusWithContext,
  * TearDownPodWithContext)
  */
-import { writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type Answer, ApiStub, json } from "../support/api-server";
 import { type Attachment, ChainError, CniRunner, type NetworkList } from "../support/cni-runner";
@@ -180,10 +179,13 @@ suite("CRI-O's calls", missing, () => {
   });
   beforeEach(async () => {
     api.answer = meshed;
-    await writeFile(plugin.kubeconfig, api.kubeconfig());
     pod = await plugin.node.pod();
   });
-  afterEach(() => plugin.node.release(pod));
+  afterEach(async () => {
+    plugin.node.release(pod);
+    await api.lookUpNothing();
+    await api.lookUp();
+  });
   afterAll(async () => {
     await plugin.close();
     api.close();
@@ -196,7 +198,7 @@ suite("CRI-O's calls", missing, () => {
       { type: "loopback" },
       {
         type: "linkerd-cni",
-        kubernetes: { kubeconfig: plugin.kubeconfig },
+        "run-dir": plugin.runDir,
         linkerd: { ipv6: true, "iptables-mode": mode, "inbound-ports-to-ignore": ["4190"] },
         capabilities: { [ANNOTATIONS]: true },
       },
@@ -272,8 +274,7 @@ suite("CRI-O's calls", missing, () => {
     ["the pod's object is gone", answering(json(404, {}))],
     ["the token has expired", answering(json(401, {}))],
     ["the API server does not answer", answering(() => undefined)],
-    ["the API server is down", () => writeFile(plugin.kubeconfig, api.kubeconfig({ server: "https://127.0.0.1:1" }))],
-    ["the kubeconfig is gone", () => writeFile(plugin.kubeconfig, "")],
+    ["the installer does not answer", () => api.lookUpNothing()],
   ];
 
   describe.each(Object.keys(modes))("in mode %s", (mode) => {

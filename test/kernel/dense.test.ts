@@ -50,7 +50,7 @@ suite(`${ADDS} meshed ADDs side by side within ${LIMIT / MIB} MiB`, missing({ ro
     const group = await MemoryGroup.make(`linkerd-cni-dense-${process.pid}`, LIMIT);
     const pods = await Promise.all(Array.from({ length: ADDS }, () => plugin.node.pod()));
     const kubernetes = { kubeconfig: api.kubeconfig };
-    const input = JSON.stringify({ ...config, kubernetes, linkerd: { "proxy-uid": 2102 } });
+    const input = JSON.stringify({ ...config, kubernetes, "run-dir": api.runDir, linkerd: { "proxy-uid": 2102 } });
     const args = ["--signal=KILL", `${DEADLINE_S}`, ...group.enter([executable])];
     const changes = { CNI_ARGS: "K8S_POD_NAMESPACE=shop;K8S_POD_NAME=meshed", PATH: process.env["PATH"] ?? "" };
     await Promise.all(

@@ -3,7 +3,7 @@
  * at least wherever linkerd's own plugin works (its executable: LINKERD_CNI_PEER).
  */
 import { spawnSync } from "node:child_process";
-import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises";
+import { copyFile, link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Architecture, hostArchitecture } from "../../build/architecture";
 import { buildPlugin } from "../../build/programs";
@@ -161,13 +161,16 @@ suite("the plugin on", missing, () => {
     return path;
   }
 
-  /** A root directory that holds nothing but an executable and a kubeconfig. */
+  /** A root directory that holds nothing but an executable, a kubeconfig and an installer's socket. */
   async function makeRoot(executable: string): Promise<string> {
     const root = join(plugin.directory, `root-${executable === peer ? "peer" : "ours"}`);
     await mkdir(join(root, "proc"), { recursive: true });
     await writeFile(join(root, "pod"), "");
     await copyFile(executable, join(root, "linkerd-cni"));
     await copyFile(plugin.kubeconfig, join(root, "kubeconfig"));
+    await mkdir(join(root, "run"), { recursive: true });
+    await rm(join(root, "run", "lookup.sock"), { force: true });
+    await link(join(plugin.runDir, "lookup.sock"), join(root, "run", "lookup.sock"));
     return root;
   }
 
@@ -182,7 +185,8 @@ suite("the plugin on", missing, () => {
     const program = executable ?? (await executableFor(architecture));
     const netns = isChroot ? "/pod" : pod;
     const kubernetes = { kubeconfig: isChroot ? "/kubeconfig" : plugin.kubeconfig };
-    const input = typeof stdin === "string" ? stdin : JSON.stringify({ ...config, kubernetes, ...stdin });
+    const looksUp = { kubernetes, "run-dir": isChroot ? "/run" : plugin.runDir };
+    const input = typeof stdin === "string" ? stdin : JSON.stringify({ ...config, ...looksUp, ...stdin });
     const variables = Object.entries({ ...environment, CNI_NETNS: netns, ...env });
     // As a runtime does it: what runs the plugin has an environment of its own.
     const clean = ["env", "-i", ...variables.filter(([, value]) => value !== "").map((pair) => pair.join("="))];

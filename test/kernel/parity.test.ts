@@ -128,6 +128,9 @@ suite("rules equal linkerd's", missing, () => {
     api.close();
   });
 
+  /** Where linkerd's plugin and ours look pods up. */
+  const looksUp = () => ({ kubernetes: { kubeconfig: plugin.kubeconfig }, "run-dir": plugin.runDir });
+
   /** Rules that each of the host's iptables finds in the namespace, without counters and dates. */
   function saved(pod: string): string[] {
     const programs = ["iptables-nft-save", "ip6tables-nft-save", "iptables-legacy-save", "ip6tables-legacy-save"];
@@ -167,7 +170,7 @@ suite("rules equal linkerd's", missing, () => {
       api.answer = answerFor(one);
       const linkerd = { ...one.linkerd, "iptables-mode": mode, ipv6: v6 };
       const full = { "incoming-proxy-port": 4143, "outgoing-proxy-port": 4140, "proxy-uid": 2102, ...linkerd };
-      const stdin = JSON.stringify({ ...config, kubernetes: { kubeconfig: plugin.kubeconfig }, linkerd: full });
+      const stdin = JSON.stringify({ ...config, ...looksUp(), linkerd: full });
       const times = one.twice === true ? 2 : 1;
       const ours = await rulesBy(plugin.executable, stdin, times);
       expect(ours).toEqual(await rulesBy(peer ?? "", stdin, times));
@@ -184,7 +187,7 @@ suite("rules equal linkerd's", missing, () => {
         "proxy-uid": 2102,
         "iptables-mode": "nft",
       };
-      return JSON.stringify({ ...config, kubernetes: { kubeconfig: plugin.kubeconfig }, linkerd });
+      return JSON.stringify({ ...config, ...looksUp(), linkerd });
     };
 
     it("all of IPv6 is not all of IPv4", async () => {

@@ -50,7 +50,7 @@ suite("robustness", missing, () => {
   /** Runs the plugin from a shell, in a mount namespace of its own. */
   function viaShell(script: string, stdin: object = config): Promise<Ran> {
     const env = { PATH: process.env["PATH"] ?? "", ...environment, CNI_NETNS: pod };
-    const input = JSON.stringify(stdin).replaceAll(config.kubernetes.kubeconfig, plugin.kubeconfig);
+    const input = plugin.input(JSON.stringify(stdin));
     return plugin.node.run("unshare", ["-m", "sh", "-c", script, plugin.executable], { env, input });
   }
 
@@ -59,7 +59,7 @@ suite("robustness", missing, () => {
     server.prefer();
     await server.delay(500);
     const pods = await Promise.all(Array.from({ length: 200 }, () => plugin.node.pod()));
-    const input = { ...config, kubernetes: { kubeconfig: server.kubeconfig } };
+    const input = { ...config, "run-dir": server.runDir };
     const named = { CNI_ARGS: "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=meshed" };
     const calls = await Promise.all(pods.map((netns) => plugin.call(plugin.environment(netns, named), input)));
     const { requests } = await server.delay(0);
@@ -96,10 +96,19 @@ suite("robustness", missing, () => {
     expect((await viaShell('exec "$0" 2>&-')).status).toBe(0);
   });
 
+  /** The same with the usual directory of the socket, empty but for it. */
+  const inRunDir = (script: string) => {
+    const socket = "/run/linkerd-cni/lookup.sock";
+    const made = `mount -t tmpfs none /run && mkdir /run/linkerd-cni && touch ${socket}`;
+    return viaShell(`${made} && mount --bind ${api.runDir}/lookup.sock ${socket} && ${script}`, {
+      ...config,
+      "run-dir": undefined,
+    });
+  };
+
   it("each call is recorded if the installer created the directory", async () => {
-    const script =
-      'mount -t tmpfs none /run && mkdir /run/linkerd-cni && "$0" >/dev/null && cat /run/linkerd-cni/plugin.log';
-    const record = JSON.parse((await viaShell(script)).stdout);
+    const { stdout } = await inRunDir('"$0" >/dev/null && cat /run/linkerd-cni/plugin.log');
+    const record = JSON.parse(stdout);
     expect(record).toMatchObject({
       verb: "ADD",
       pod: "shop/cart-1",
@@ -113,14 +122,12 @@ suite("robustness", missing, () => {
   it("calls are recorded until the log is full, if no installer renames it", async () => {
     const log = "/run/linkerd-cni/plugin.log";
     const call = '"$0" </run/stdin >/dev/null';
-    const script = `mount -t tmpfs none /run && mkdir /run/linkerd-cni && cat >/run/stdin && head -c 8388607 /dev/zero >${log} && ${call} && ${call} && wc -l ${log}`;
-    expect((await viaShell(script)).stdout.match(/\d+ \/run\S+/g)).toEqual([`1 ${log}`]);
+    const script = `cat >/run/stdin && head -c 8388607 /dev/zero >${log} && ${call} && ${call} && wc -l ${log}`;
+    expect((await inRunDir(script)).stdout.match(/\d+ \/run\S+/g)).toEqual([`1 ${log}`]);
   });
 
   it("a record that cannot be written fails nothing", async () => {
-    const { stdout, status } = await viaShell(
-      'mount -t tmpfs none /run && mkdir -p /run/linkerd-cni/plugin.log && exec "$0"',
-    );
+    const { stdout, status } = await inRunDir('mkdir /run/linkerd-cni/plugin.log && exec "$0"');
     expect([status, JSON.parse(stdout)]).toEqual([0, prevResult]);
   });
 
@@ -193,7 +200,7 @@ suite("robustness", missing, () => {
     const text = '{"cniVersion":"1.0.0","ips":[],"big":12345678901234567890}';
     const stanza = JSON.stringify({ ...config, prevResult: 0 }).replace('"prevResult":0', `"prevResult":${text}`);
     const [input, output] = [join(plugin.directory, "input"), join(plugin.directory, "output")];
-    await writeFile(input, stanza.replaceAll(config.kubernetes.kubeconfig, plugin.kubeconfig));
+    await writeFile(input, plugin.input(stanza));
     const busy = "-e inject=read,write:error=EAGAIN:when=1..3";
     const script = `exec strace -o /dev/null -P ${input} -P ${output} ${busy} "$0" <${input} >${output}`;
     expect((await viaShell(script)).status).toBe(0);

@@ -208,8 +208,8 @@ async function podStarts(simulation: Simulation, { nodes, place }: Setting): Pro
   const calls = nodes.flatMap((node) => node.calls);
   if (calls.length !== pods.length) throw new Error(`${pods.length} ADDs, but ${calls.length} records of calls`);
   const ways = new Map<string, number>();
-  for (const { lookup = "none", fallback, requests } of calls) {
-    const reason = fallback === undefined ? "" : `, since ${fallback.replace(/\d+/g, "N")}`;
+  for (const { lookup = "none", reason: why, requests } of calls) {
+    const reason = why === undefined ? "" : `, since ${why.replace(/\d+/g, "N")}`;
     const way = `${requests} requests, look-up ${lookup}${reason}`;
     ways.set(way, (ways.get(way) ?? 0) + 1);
   }

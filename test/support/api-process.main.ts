@@ -61,8 +61,11 @@ async function main(): Promise<void> {
     process.send?.({ requests: stub.requests.splice(0), handshakes: stub.handshakes });
     stub.handshakes = 0;
   });
-  process.on("disconnect", () => process.exit(0));
-  process.send?.({ kubeconfig: stub.kubeconfig(), port: stub.port, ca: stub.ca });
+  process.on("disconnect", () => {
+    stub.close();
+    process.exit(0);
+  });
+  process.send?.({ kubeconfig: stub.kubeconfig(), port: stub.port, ca: stub.ca, runDir: stub.runDir });
 }
 
 main().catch((error: Error) => {

@@ -23,6 +23,8 @@ export class ApiProcess {
     readonly port: number,
     /** PEM. */
     readonly ca: string,
+    /** The directory of its socket for look-ups. */
+    readonly runDir: string,
   ) {}
 
   /**
@@ -36,10 +38,12 @@ export class ApiProcess {
     await bundle(join(root, "test", "support", "api-process.main.ts"), script);
     const enter = { execPath: "nsenter", execArgv: [`--net=/proc/${beside}/ns/net`, process.execPath] };
     const child = fork(script, [runtime], beside === undefined ? { execArgv: [] } : enter);
-    const [message] = (await once(child, "message")) as [{ kubeconfig: string; port: number; ca: string }];
+    const [message] = (await once(child, "message")) as [
+      { kubeconfig: string; port: number; ca: string; runDir: string },
+    ];
     const kubeconfig = join(directory, "api-process.kubeconfig");
     await writeFile(kubeconfig, message.kubeconfig);
-    return new ApiProcess(child, kubeconfig, message.port, message.ca);
+    return new ApiProcess(child, kubeconfig, message.port, message.ca, message.runDir);
   }
 
   /** Keeps the processes that are started here off its processor, as if it were another machine's. */

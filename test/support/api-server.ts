@@ -1,8 +1,21 @@
-/** An API server for tests, over real TLS: answers as it is told, and can misbehave. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+/**
+ * An API server for tests, over real TLS: answers as it is told, and can misbehave. It also answers look-ups of plugins at
+ * a socket, as an installer in front of it does.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import {
+  createServer as createHttpServer,
+  type Server as HttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
+import { LOOKUP_SOCKET_NAME } from "../../cni/contract";
+import { ANSWER_HEADER, ANSWER_VERSION } from "../../kubernetes/lookup-client";
 import { authority } from "../../system/certificates.testing";
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -41,6 +54,9 @@ export function reset({ socket }: IncomingMessage): void {
 export class ApiStub {
   /** Paths asked for, in order. */
   readonly requests: string[] = [];
+  /** The directory of the socket for look-ups, which a stanza names as `run-dir`. */
+  readonly runDir = mkdtempSync(join(tmpdir(), "lookups-"));
+  private readonly lookups: HttpServer = createHttpServer();
   /** Connections that were encrypted. */
   handshakes = 0;
   answer: Answer;
@@ -66,10 +82,13 @@ export class ApiStub {
     server.on("secureConnection", () => {
       stub.handshakes += 1;
     });
-    server.on("request", (request, response) => {
-      stub.requests.push(request.url ?? "");
-      stub.answer(request, response);
-    });
+    for (const each of [server, stub.lookups])
+      each.on("request", (request: IncomingMessage, response: ServerResponse) => {
+        if (each === stub.lookups) response.setHeader(ANSWER_HEADER, ANSWER_VERSION);
+        stub.requests.push(request.url ?? "");
+        stub.answer(request, response);
+      });
+    await stub.lookUp();
     await new Promise<void>((resolve) => server.listen(0, address.includes(":") ? address : "127.0.0.1", resolve));
     return stub;
   }
@@ -90,6 +109,17 @@ export class ApiStub {
     });
   }
 
+  /** Answers look-ups, as from the beginning. */
+  async lookUp(): Promise<void> {
+    await new Promise<void>((resolve) => this.lookups.listen(join(this.runDir, LOOKUP_SOCKET_NAME), resolve));
+  }
+
+  /** Answers no more look-ups, as a node without an installer. */
+  async lookUpNothing(): Promise<void> {
+    this.lookups.closeAllConnections();
+    await new Promise((resolve) => this.lookups.close(resolve));
+  }
+
   /** How many connections are open. */
   openConnections(): Promise<number> {
     return promisify(this.server.getConnections.bind(this.server))();
@@ -101,7 +131,10 @@ export class ApiStub {
   }
 
   close(): void {
-    this.server.close();
-    this.server.closeAllConnections();
+    for (const each of [this.server, this.lookups]) {
+      each.close();
+      each.closeAllConnections();
+    }
+    rmSync(this.runDir, { recursive: true, force: true });
   }
 }

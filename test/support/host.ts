@@ -7,8 +7,11 @@ import { buildExecutable } from "../../build/engine";
 import { root } from "../../build/paths";
 import type { TlsServer } from "../../host/port";
 
-/** A server whose chain the script judges, if necessary. */
-export type StepServer = Omit<TlsServer, "judge">;
+/** A server at an address, whose chain the script judges, if necessary. */
+export interface StepServer extends TlsServer {
+  readonly address: string;
+  readonly port: number;
+}
 
 /** A value, the result of an earlier step, bytes, or bytes of that size to be filled. */
 export type Argument =
@@ -18,7 +21,6 @@ export type Argument =
   | null
   | readonly string[]
   | StepServer
-  | readonly StepServer[]
   | { readonly result: number }
   | { readonly bytes: readonly number[] }
   | { readonly size: number };
@@ -41,6 +43,8 @@ interface HostEnd {
 
 interface HostOptions {
   readonly env?: Readonly<Record<string, string>>;
+  /** Runs as a program with what only the plugin lacks. @default as the plugin */
+  readonly isLasting?: boolean;
   /** A shell's commands before the executable runs, such as `ulimit -s 64`. @default none */
   readonly before?: string;
   /** Program that runs that shell, with its arguments. @default none */
@@ -62,7 +66,8 @@ export class HostProgram {
     const directory = await mkdtemp(join(tmpdir(), "host-"));
     const executable = join(directory, "host");
     const steps = join(root, "test", "support", "host-steps");
-    await buildExecutable(executable, { main: join(steps, "main.ts"), scripts: join(steps, "scripts"), sanitized });
+    const main = join(steps, "main.ts");
+    await buildExecutable(executable, { main, programs: { steps: main }, scripts: join(steps, "scripts"), sanitized });
     return new HostProgram(directory, executable);
   }
 
@@ -72,8 +77,9 @@ export class HostProgram {
 
   /** Runs steps, and gives how the process ended. */
   async end(steps: readonly Step[] | string, options: HostOptions = {}): Promise<HostEnd> {
-    const { env = {}, before = ":", within = [] } = options;
-    const [program = "", ...args] = [...within, "/bin/sh", "-c", `${before}; exec "$0"`, this.executable];
+    const { env = {}, before = ":", within = [], isLasting = false } = options;
+    const shell = `${before}; exec "$0" ${isLasting ? "steps" : ""}`;
+    const [program = "", ...args] = [...within, "/bin/sh", "-c", shell, this.executable];
     const { signal } = options;
     const child = spawn(program, args, {
       env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", ...env },
@@ -102,6 +108,6 @@ export class HostProgram {
 
   /** The same. @returns what each returned */
   async returned(...steps: readonly Step[]): Promise<readonly unknown[]> {
-    return (await this.run(steps)).map(({ returned }) => returned);
+    return (await this.run(steps, { isLasting: true })).map(({ returned }) => returned);
   }
 }

@@ -1,25 +1,18 @@
-/** The C host's TLS connection, against real servers: what is trusted, and how a connection ends. */
+/** The C host's TLS, against real servers: what is trusted, and how a connection ends. */
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import {
-  type AddressInfo,
-  connect as connectTcp,
-  createServer as createTcpServer,
-  type Server,
-  type Socket,
-} from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { constants } from "node:os";
-import { setTimeout as pause } from "node:timers/promises";
 import { createServer, type TLSSocket, type TlsOptions } from "node:tls";
 import type { TlsFailure } from "../../host/port";
 import { type Issued, certificate as issue, type KeyKind } from "../../system/certificates.testing";
-import { HostProgram, type Step, type StepResult, type StepServer } from "../support/host";
+import { HostProgram, type Step, type StepServer } from "../support/host";
 import { namespacesMissing } from "../support/netns";
 import { suite } from "../support/requirements";
 
 jest.setTimeout(600_000);
 
-const { ECONNREFUSED, ECONNRESET, EINVAL, ENOTCONN, ETIMEDOUT } = constants.errno;
+const { ECONNREFUSED, ECONNRESET, EINVAL, ETIMEDOUT } = constants.errno;
 const LIMIT = 30_000;
 const DAY = 24 * 60 * 60 * 1000;
 
@@ -113,7 +106,7 @@ function serveTcp(serveClient: (socket: Socket) => void): Promise<number> {
 }
 
 const server = (port: number, changes: Partial<StepServer> = {}): StepServer => ({
-  addresses: "127.0.0.1",
+  address: "127.0.0.1",
   port,
   name: "127.0.0.1",
   ca: authority.cert,
@@ -127,12 +120,13 @@ const utf8 = (text: string) => ({ bytes: [...Buffer.from(text)] });
 
 /** Connects, and if that worked sends and receives a text. */
 async function exchange(to: StepServer): Promise<TlsFailure | string> {
-  const [connected, , received] = await host.run([
+  const steps: Step[] = [
     ["tlsConnect", to, LIMIT],
     ["tlsSend", utf8("sent"), LIMIT],
     ["tlsReceive", { size: 100 }, LIMIT],
     ["tlsClose"],
-  ]);
+  ];
+  const [connected, , received] = await host.run(steps, { isLasting: true });
   if (connected?.returned !== undefined) return connected.returned as TlsFailure;
   return Buffer.from(received?.filled[0]?.slice(0, Number(received.returned)) ?? []).toString();
 }
@@ -149,8 +143,8 @@ describe("trust", () => {
   });
 
   it("speaks with a server on IPv6, whose certificate is for its address", async () => {
-    expect(await exchange(server(await serve({}, echo, "::1"), { addresses: "::1", name: "::1" }))).toBe("sent");
-    expect(await exchange(server(await serve({}, echo, "::1"), { addresses: "::1", name: "0:0::0:1" }))).toBe("sent");
+    expect(await exchange(server(await serve({}, echo, "::1"), { address: "::1", name: "::1" }))).toBe("sent");
+    expect(await exchange(server(await serve({}, echo, "::1"), { address: "::1", name: "0:0::0:1" }))).toBe("sent");
   });
 
   it.each(["api.example", "API.example", "one.wild.example"])("takes a certificate for the name %s", async (name) => {
@@ -326,11 +320,6 @@ describe("a connection", () => {
     expect(await exchange(server(port))).toEqual({ step: "connect", error: -ECONNREFUSED, text: "" });
   });
 
-  it.each(["name.example", "", "127.0.0.1\0", "127.0.0"])("needs an address, and %j is none", async (addresses) => {
-    const failure = await exchange(server(1, { addresses }));
-    expect(failure).toMatchObject({ step: "connect", error: addresses === "127.0.0" ? expect.any(Number) : -EINVAL });
-  });
-
   it("needs a name without NUL", async () => {
     const failure = await exchange(server(await serve(), { name: "api.example\0.evil" }));
     expect(failure).toEqual({ step: "connect", error: -EINVAL, text: "" });
@@ -391,46 +380,8 @@ describe("a connection", () => {
     expect(failure).toEqual({ step: "handshake", error: -ETIMEDOUT, text: "" });
   });
 
-  /** A port of an address where connections are not answered: as many wait there as may. */
-  async function unanswered(address: string, port: number): Promise<{ end(): void }> {
-    const name = [2, 0, port >> 8, port & 0xff, ...address.split(".").map(Number), ...Array(8).fill(0)];
-    const steps: Step[] = [
-      ["socket", 2, 1, 0],
-      ["bind", { result: 0 }, { bytes: name }],
-      ["listen", { result: 0 }, 0],
-      ["poll", -1, 0, 60_000],
-    ];
-    const full = new AbortController();
-    void host.end(steps, { signal: full.signal }).catch(() => undefined);
-    // Refused until it listens, then taken, until there is room for no more.
-    for (let isTaken: boolean | undefined = false; isTaken !== undefined; ) {
-      const socket = connectTcp(port, address);
-      socket.on("error", () => {});
-      open.push(socket);
-      const connected = once(socket, "connect").then(
-        () => true,
-        () => false,
-      );
-      isTaken = await Promise.race([connected, pause(500, undefined)]);
-    }
-    return { end: () => full.abort() };
-  }
-
-  it("goes to the first of several addresses that takes it", async () => {
-    const port = await serve();
-    const dead = await unanswered("127.0.0.2", port);
-    try {
-      for (const addresses of ["127.0.0.2\n127.0.0.1", "127.0.0.3\n127.0.0.2\n127.0.0.1", "x\n127.0.0.1"])
-        expect(await exchange(server(port, { addresses }))).toBe("sent");
-      const [failure] = await host.returned(["tlsConnect", server(port, { addresses: "127.0.0.2\n127.0.0.3" }), 700]);
-      expect(failure).toEqual({ step: "connect", error: -ETIMEDOUT, text: "" });
-    } finally {
-      dead.end();
-    }
-  });
-
   it("goes to an IPv4-mapped address, whose certificate is for the IPv4 address", async () => {
-    const to = { addresses: "::ffff:127.0.0.1", name: "::ffff:127.0.0.1" };
+    const to = { address: "::ffff:127.0.0.1", name: "::ffff:127.0.0.1" };
     expect(await exchange(server(await serve(), to))).toBe("sent");
     expect(await exchange(server(await serve(), { ...to, name: "::ffff:127.0.0.2" }))).toMatchObject({
       step: "verify",
@@ -440,9 +391,9 @@ describe("a connection", () => {
   suite("to an address that does not answer", namespacesMissing(), () => {
     it("is over when the time is, before it is there", async () => {
       const setup = "ip link set lo up && ip route add 192.0.2.0/24 dev lo";
-      const to = server(443, { addresses: "192.0.2.2" });
+      const to = server(443, { address: "192.0.2.2" });
       const within = ["unshare", "--user", "--map-root-user", "--net"];
-      const [failure] = await host.run([["tlsConnect", to, 200]], { before: setup, within });
+      const [failure] = await host.run([["tlsConnect", to, 200]], { before: setup, within, isLasting: true });
       expect(failure?.returned).toEqual({ step: "connect", error: -ETIMEDOUT, text: "" });
     });
   });
@@ -528,61 +479,6 @@ describe("a connection", () => {
       { sent: size, end: 0 },
       { received: size, end: 0 },
     ]);
-  });
-
-  it("may follow another, and leaves nothing behind", async () => {
-    const port = await serve();
-    const [refusing, silent] = [await serve(certificate()), await serveTcp((socket) => socket.end())];
-    const servers = [
-      server(port, { certificate: client.cert, key: client.key }),
-      server(refusing),
-      server(silent),
-      server(port), // while the one before is open
-    ];
-    const memory: Step[] = [
-      ["open", "/proc/self/statm", 0, 0],
-      ["read", { result: 1 }, { size: 64 }],
-    ];
-    // A sanitizer holds back what was freed.
-    const env = { ASAN_OPTIONS: "quarantine_size_mb=0:thread_local_quarantine_size_kb=0" };
-    const steps: Step[] = [
-      ["connectAll", servers, 10, LIMIT],
-      ...memory,
-      ["connectAll", servers, 100, LIMIT],
-      ["open", "/proc/self/statm", 0, 0],
-      ["read", { result: 4 }, { size: 64 }],
-    ];
-    const made = await host.run(steps, { env });
-    const [first, opened, before, more, openedAgain, after] = made;
-    expect([first?.returned, more?.returned]).toEqual([20, 200]);
-    expect(openedAgain?.returned).toBe(Number(opened?.returned) + 1);
-    const resident = (step?: StepResult) =>
-      Number(
-        Buffer.from(step?.filled[0] ?? [])
-          .toString()
-          .split(" ")[1],
-      );
-    // Pages; a leak of a certificate each would be several hundred.
-    expect(resident(after) - resident(before)).toBeLessThan(30);
-  });
-
-  it("is not there before it was made, or after it was closed or failed", async () => {
-    const refusing = await serve(certificate());
-    const transfer: Step[] = [
-      ["tlsSend", utf8("x"), 10],
-      ["tlsReceive", { size: 1 }, 10],
-    ];
-    const made = await host.returned(
-      ["tlsClose"],
-      ...transfer,
-      ["tlsConnect", server(await serve()), LIMIT],
-      ["tlsClose"],
-      ["tlsClose"],
-      ...transfer,
-      ["tlsConnect", server(refusing), LIMIT],
-      ...transfer,
-    );
-    expect([...made.slice(1, 3), ...made.slice(6, 8), ...made.slice(9)]).toEqual(Array(6).fill(-ENOTCONN));
   });
 
   it("is detected as broken if the server has vanished", async () => {

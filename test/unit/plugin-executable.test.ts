@@ -1,9 +1,6 @@
 /** The built executable, called as a runtime calls it. */
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { stringify } from "yaml";
 import { config, environment, failures, NETNS, prevResult } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing } from "../support/netns";
@@ -64,23 +61,6 @@ suite("the executable", missing, () => {
     expect([checked.status, checked.stdout]).toEqual([0, ""]);
   });
 
-  it("reads a kubeconfig in YAML, with credentials in files beside it", async () => {
-    const kubeconfig = plugin.kubeconfig;
-    const { clusters, ...rest } = JSON.parse(api.kubeconfig());
-    const beside = { clusters, ...rest, users: [{ name: "linkerd-cni", user: { tokenFile: "token" } }] };
-    try {
-      await writeFile(kubeconfig, `# by hand\n${stringify(beside)}`);
-      await writeFile(join(plugin.directory, "token"), "secret\n");
-      expect(await plugin.call(plugin.environment(pod), config)).toMatchObject({ status: 0, document: prevResult });
-      expect(api.requests).toHaveLength(1);
-      await writeFile(kubeconfig, "a: [");
-      const { stderr } = await plugin.call(plugin.environment(pod), config);
-      expect(stderr).toContain(`kubeconfig ${kubeconfig} is neither JSON nor YAML`);
-    } finally {
-      await writeFile(kubeconfig, api.kubeconfig());
-    }
-  });
-
   it("sets the rules of both families", async () => {
     const both = { ...config, linkerd: { ipv6: true } };
     expect((await plugin.call(plugin.environment(pod), both)).status).toBe(0);
@@ -103,7 +83,7 @@ suite("the executable", missing, () => {
       await add({ "outgoing-proxy-port": 4000, ipv6: true });
       api.requests.length = 0;
       expect(await check()).toBeUndefined();
-      expect(await check({ kubernetes: { kubeconfig: "/none" } })).toBeUndefined();
+      expect(await check({ "run-dir": "/none" })).toBeUndefined();
       expect(api.requests).toEqual([]);
     });
 
@@ -166,91 +146,16 @@ suite("the executable", missing, () => {
     });
   });
 
-  /** Calls the plugin with another kubeconfig. */
-  async function callBy(kubeconfig: string, env: Record<string, string> = {}) {
-    const path = join(plugin.directory, "other");
-    await writeFile(path, kubeconfig);
-    return plugin.call(plugin.environment(pod, env), { ...config, kubernetes: { kubeconfig: path } });
-  }
+  describe("without an installer", () => {
+    beforeEach(() => api.lookUpNothing());
+    afterEach(() => api.lookUp());
 
-  it.each([
-    ["refuses connections", "https://127.0.0.1:1", /127\.0\.0\.1:1: .*refused/i],
-    ["has another name", "https://localhost:PORT", /not trusted/],
-    ["has no name", "https://api.invalid:PORT", /api\.invalid/],
-  ])("fails with one document and no rules if the API server %s", async (_, server, message) => {
-    const kubeconfig = api.kubeconfig({ server: server.replace("PORT", `${api.port}`) });
-    const { document, status } = await callBy(kubeconfig);
-    expect(document).toMatchObject({ code: 11, msg: expect.stringMatching(message) });
-    expect([status, rules(), api.requests]).toEqual([1, "", []]);
-  });
-
-  it.each([{}, { NODE_TLS_REJECT_UNAUTHORIZED: "0" }])("sends no request if another CA signed (%j)", async (env) => {
-    const other = await ApiStub.start(meshed);
-    other.close();
-    const { document, status } = await callBy(api.kubeconfig({ ca: other.ca }), env);
-    expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("its certificate is not trusted") });
-    expect([status, rules(), api.requests]).toEqual([1, "", []]);
-  });
-
-  it("asks an API server at an IPv6 address, and none whose certificate is for another address", async () => {
-    const other = await ApiStub.start(meshed, "::1");
-    const kubeconfig = (host: string) => other.kubeconfig({ server: `https://${host}:${other.port}` });
-    try {
-      expect(await callBy(kubeconfig("[::1]"))).toMatchObject({ status: 0, document: prevResult });
-      expect(other.requests).toHaveLength(1);
-    } finally {
-      other.close();
-    }
-    const elsewhere = await ApiStub.start(meshed, "127.0.0.2");
-    const { document } = await callBy(elsewhere.kubeconfig());
-    elsewhere.close();
-    expect(document).toMatchObject({ code: 11, msg: expect.stringContaining("its certificate is not trusted") });
-    expect(elsewhere.requests).toEqual([]);
-  });
-
-  it("accepts any server if the kubeconfig disables verification", async () => {
-    const kubeconfig = JSON.parse(api.kubeconfig());
-    kubeconfig.clusters[0].cluster = { server: `https://localhost:${api.port}`, "insecure-skip-tls-verify": true };
-    expect(await callBy(JSON.stringify(kubeconfig))).toMatchObject({ status: 0, document: prevResult });
-  });
-
-  it.each<[string, (socket: Socket) => unknown, string, number]>([
-    ["resets it", (socket) => socket.resetAndDestroy(), "broke during the TLS handshake", 2],
-    ["closes it", (socket) => socket.end(), "broke during the TLS handshake", 2],
-    ["speaks no TLS", (socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"), "the TLS handshake failed", 1],
-  ])("reports the failed step if a server accepts and %s", async (_, answer, message, connections) => {
-    let made = 0;
-    const server = createServer((socket) => {
-      made += 1;
-      socket.on("error", () => undefined).once("data", () => answer(socket));
-    });
-    await once(server.listen(0, "127.0.0.1"), "listening");
-    const { document } = await callBy(
-      api.kubeconfig({ server: `https://127.0.0.1:${(server.address() as AddressInfo).port}` }),
-    );
-    server.close();
-    expect(document).toMatchObject({ code: 11, msg: expect.stringContaining(message) });
-    expect([made, rules()]).toEqual([connections, ""]);
-  });
-
-  describe.each(["no", "a prohibit", "an unreachable", "a blackhole"])("if the node has %s route", (route) => {
-    let from: string;
-    beforeEach(async () => {
-      from = await plugin.node.pod();
-      const kind = route.split(" ")[1];
-      if (kind !== undefined) plugin.node.within(from, "ip", ["route", "add", kind, "default"]);
-      await writeFile(plugin.kubeconfig, api.kubeconfig({ server: "https://10.96.0.1:443" }));
-    });
-    afterEach(() => writeFile(plugin.kubeconfig, api.kubeconfig()));
-
-    const call = (verb: string, annotations?: Readonly<Record<string, string>>) => {
+    const call = (verb: string, annotations?: Readonly<Record<string, string>>, more: object = {}) => {
       const runtimeConfig = { "io.kubernetes.cri.pod-annotations": annotations };
-      return plugin.call(
-        plugin.environment(pod, { CNI_COMMAND: verb }),
-        { ...config, ...(annotations === undefined ? {} : { runtimeConfig }) },
-        { from },
-      );
+      const passed = annotations === undefined ? {} : { runtimeConfig };
+      return plugin.call(plugin.environment(pod, { CNI_COMMAND: verb }), { ...config, ...passed, ...more });
     };
+    const manual = { ...injected, "linkerd.io/created-by": "linkerd/cli edge-26.7.1" };
 
     it("a pod that is not meshed starts", async () => {
       expect(await call("ADD", {})).toMatchObject({ status: 0, document: prevResult });
@@ -265,15 +170,42 @@ suite("the executable", missing, () => {
       expect(await call("CHECK", injected)).toMatchObject({ status: 0, stdout: "" });
     });
 
+    it("the installer's own pods start, annotations passed or not", async () => {
+      const own = { "own-pods": { namespace: "shop", daemonset: "cart" } };
+      const args = `K8S_POD_NAMESPACE=shop;K8S_POD_NAME=cart-x7k2p`;
+      for (const annotations of [undefined, manual]) {
+        const runtimeConfig = annotations && { "io.kubernetes.cri.pod-annotations": annotations };
+        const env = plugin.environment(pod, { CNI_ARGS: args });
+        const stdin = { ...config, ...own, ...(runtimeConfig === undefined ? {} : { runtimeConfig }) };
+        expect(await plugin.call(env, stdin)).toMatchObject({ status: 0, document: prevResult });
+      }
+      expect(rules()).toBe("");
+    });
+
     it("CHECK of any other sends no request", async () => {
       expect(await call("CHECK")).toMatchObject({ status: 0, stdout: "" });
     });
 
-    it("ADD of any other reports why it fails", async () => {
-      const { document, status } = await call("ADD");
-      const message = /cannot look up pod shop\/cart-1: API server 10\.96\.0\.1:443: (.*no route|.*forbids|Failed)/;
+    it.each<[string, Readonly<Record<string, string>> | undefined, object]>([
+      ["no annotations passed", undefined, {}],
+      ["a pod that is meshed by other means", manual, {}],
+      ["podLookup api", {}, { "pod-lookup": "api" }],
+      ["podLookup api, injected", injected, { "pod-lookup": "api" }],
+    ])("any other waits: %s", async (_, annotations, more) => {
+      const own = { namespace: "linkerd-cni", daemonset: "linkerd-cni" };
+      const { document, status } = await call("ADD", annotations, { ...more, "own-pods": own });
+      const message =
+        /cannot look up pod shop\/cart-1: the installer on this node \(a pod of DaemonSet linkerd-cni\/linkerd-cni\) does not answer: .*; the kubelet tries again$/;
       expect(document).toMatchObject({ code: 11, msg: expect.stringMatching(message) });
       expect([status, rules()]).toEqual([1, ""]);
+    });
+
+    it("a pod starts whose installer comes back within its five seconds", async () => {
+      const called = call("ADD");
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await api.lookUp();
+      expect(await called).toMatchObject({ status: 0, document: prevResult });
+      await api.lookUpNothing();
     });
   });
 
@@ -290,7 +222,7 @@ suite("the executable", missing, () => {
     expect((await plugin.call(plugin.environment(pod), "[".repeat(1_000_000))).document).toMatchObject({ code: 6 });
   });
 
-  it("tries a dropped connection once more", async () => {
+  it("asks again if the connection is dropped", async () => {
     api.answer = (request, response) => {
       request.socket.destroy();
       api.answer = meshed;
