@@ -1,10 +1,11 @@
 import { DefinitionController } from "../../controllers/multus/definitions/controller";
 import { definitionOf } from "../../controllers/multus/definitions/definition";
-import { DefinitionWriter, Stale, WriteFailed } from "../../controllers/multus/definitions/writer";
+import { DefinitionWriter, Stale } from "../../controllers/multus/definitions/writer";
 import { createMetrics } from "../../controllers/multus/metrics";
 import { type Namespace, namespaceOf } from "../../controllers/multus/namespace";
 import { readSettings } from "../../controllers/multus/settings";
 import { KubernetesClient } from "../../kubernetes/client";
+import { ApiError } from "../../kubernetes/errors";
 import { Store } from "../../kubernetes/store";
 import { type ApiRequest, httpsStreams, httpsTransport, type Transport } from "../../kubernetes/transport";
 import type { NamespaceObject } from "../../kubernetes/types";
@@ -141,7 +142,7 @@ suite("writes that meet others' on a real API server", realApiMissing(), () => {
       return error !== undefined;
     });
     expect(error).toBeInstanceOf(Stale);
-    await expect(writer.create("never-was", "{}")).rejects.toThrow(WriteFailed);
+    await expect(writer.create("never-was", "{}")).rejects.toThrow(ApiError);
     await expect(writer.create("never-was", "{}")).rejects.not.toThrow(Stale);
     const errors = metrics.registry.text().match(/^linkerd_multus_errors_total\{.*$/gm);
     expect(errors).toEqual(['linkerd_multus_errors_total{operation="apply"} 2']);

@@ -201,8 +201,7 @@ export class DefinitionController {
   private failed(key: string, error: unknown, failures: number, retryMs: number): void {
     const { log } = this.deps;
     // During an outage of the API server the watches log it; afterwards the first failure matters.
-    const unreachable = error instanceof Error && error.cause instanceof ApiUnreachable;
-    const quiet = error instanceof Stale || unreachable || failures > 1;
+    const quiet = error instanceof Stale || error instanceof ApiUnreachable || failures > 1;
     const about = key === CONFIG_KEY ? {} : { namespace: key };
     const seconds = (retryMs / 1_000).toFixed(1);
     log[quiet ? "debug" : "warn"](`${reasonOf(error)}; next attempt in ${seconds} s`, { ...about, failures });

@@ -19,11 +19,8 @@ interface DefinitionWriterDeps {
   readonly podName: string;
 }
 
-/** A refused or unanswered write. */
-export class WriteFailed extends Error {}
-
 /** The object has changed since it was read: decide again. Not a failure. */
-export class Stale extends WriteFailed {}
+export class Stale extends Error {}
 
 const CONFLICT = 409;
 
@@ -41,7 +38,7 @@ export class DefinitionWriter {
 
   /**
    * Creates a definition if none exists. @param leads checked before the write, since another process may lead by then
-   * @throws Stale if one exists by now, or another process leads; WriteFailed
+   * @throws Stale if one exists by now, or another process leads; what the request throws
    */
   async create(namespace: string, config: string, leads = () => true): Promise<void> {
     const { client, log, metrics } = this.deps;
@@ -56,7 +53,7 @@ export class DefinitionWriter {
     log.info("created the definition", { namespace });
   }
 
-  /** Corrects exactly the definition that was read. @throws Stale, WriteFailed */
+  /** Corrects exactly the definition that was read. @throws Stale, or what the request throws */
   async update(namespace: string, { uid, resourceVersion }: Definition, config: string): Promise<void> {
     const { metadata, spec } = this.ours(namespace, config);
     await this.apply({ metadata: { ...metadata, uid, resourceVersion }, spec }, true);
@@ -64,13 +61,13 @@ export class DefinitionWriter {
     this.deps.log.info("corrected the definition", { namespace });
   }
 
-  /** The current namespace; undefined if it does not exist. @throws WriteFailed */
+  /** The current namespace; undefined if it does not exist. @throws what the request throws */
   async namespace(name: string): Promise<Namespace | undefined> {
     const found = await this.attempt("delete", () => this.deps.client.find(resources.namespaces, { name }));
     return found === undefined ? undefined : namespaceOf(found);
   }
 
-  /** Deletes exactly the definition that was read. @throws Stale, WriteFailed */
+  /** Deletes exactly the definition that was read. @throws Stale, or what the request throws */
   async delete(namespace: string, { uid, resourceVersion }: Definition): Promise<void> {
     const { client, log, metrics } = this.deps;
     const deleted = await this.attempt("delete", async () => {
@@ -88,7 +85,7 @@ export class DefinitionWriter {
     log.info("deleted the definition", { namespace });
   }
 
-  /** Publishes an Event, once per cause. @throws WriteFailed */
+  /** Publishes an Event, once per cause. @throws what the request throws */
   async publish(regarding: ObjectReference, spec: EventSpec, suffix: string): Promise<void> {
     await this.attempt("event", () => this.recorder.record(regarding, spec, suffix));
   }
@@ -118,7 +115,7 @@ export class DefinitionWriter {
     } catch (error) {
       if (isStale(error)) throw new Stale(reasonOf(error), { cause: error });
       this.deps.metrics.errors.inc({ operation });
-      throw new WriteFailed(reasonOf(error), { cause: error });
+      throw error;
     }
   }
 }

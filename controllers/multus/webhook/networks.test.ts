@@ -83,7 +83,7 @@ test.each(["[null]", '["a"]', "[[]]", "[{}]", '[{"name":5}]', '[{"name":"a","ips
 test.each(['a,"b"', "[a]", '[{"name":"a"}', '[{"name":"a"}],linkerd-cni', '{"name":"a"}', '"a"'])(
   "nothing can be appended to %j",
   (value) => {
-    expect(() => extend(value)).toThrow("is neither a list of names nor a JSON array");
+    expect(extend(value)).toBeUndefined();
   },
 );
 
@@ -117,19 +117,11 @@ test("any value stays, followed by the network once, and then does not change", 
     { weight: 1, arbitrary: fc.string({ unit: fc.constantFrom(..."ab-/@, \t[]{}\"':0A\u00a0") }) },
     { weight: 1, arbitrary: fc.json() },
   );
-  const attempt = (value: string) => {
-    try {
-      return extend(value);
-    } catch (error) {
-      expect((error as Error).name).toBe("NetworksError");
-      return undefined;
-    }
-  };
   const runs = 2_000;
   let extended = 0;
   fc.assert(
     fc.property(text, (value) => {
-      const result = attempt(value);
+      const result = extend(value);
       if (result === undefined) return;
       extended += 1;
       expect(extend(result)).toBe(result);

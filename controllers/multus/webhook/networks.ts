@@ -1,8 +1,3 @@
-/** A value that cannot be extended. */
-export class NetworksError extends Error {
-  override readonly name = "NetworksError";
-}
-
 /** Multus reads a value with one of these characters as JSON. */
 const JSON_MARK = /[[{"]/;
 /** White space as Multus trims it, which String.trim does not. */
@@ -20,15 +15,13 @@ function isInList(value: string, { network, podNamespace }: Wanted): boolean {
   return value.split(",").some((item) => names.includes((item.split("@")[0] ?? "").replace(WHITE_SPACE, "")));
 }
 
-function parseList(value: string): readonly unknown[] {
-  let parsed: unknown;
+function parseList(value: string): readonly unknown[] | undefined {
   try {
-    parsed = JSON.parse(value);
+    const parsed: unknown = JSON.parse(value);
+    return Array.isArray(parsed) ? parsed : undefined;
   } catch {
-    // Reported below.
+    return undefined;
   }
-  if (!Array.isArray(parsed)) throw new NetworksError("is neither a list of names nor a JSON array");
-  return parsed;
 }
 
 /** Whether an element of the JSON form selects the network. Multus reads the names of members in any case. */
@@ -41,14 +34,15 @@ function selects(element: unknown, { network, podNamespace }: Wanted): boolean {
 
 /**
  * Appends a network of the pod's namespace to the annotation's value, in the value's form. The existing value stays
- * byte for byte, and Multus judges whether it is valid. @returns the same value if it contains the network @throws
- * NetworksError if the value is JSON but not an array
+ * byte for byte, and Multus judges whether it is valid. @returns the same value if it contains the network; undefined if
+ * it is neither a list of names nor a JSON array
  */
-export function withNetwork(value: string, network: string, podNamespace: string): string {
+export function withNetwork(value: string, network: string, podNamespace: string): string | undefined {
   const wanted = { network, podNamespace };
   if (value.replace(WHITE_SPACE, "") === "") return network;
   if (!JSON_MARK.test(value)) return isInList(value, wanted) ? value : `${value},${network}`;
   const elements = parseList(value);
+  if (elements === undefined) return undefined;
   if (elements.some((element) => selects(element, wanted))) return value;
   const end = value.lastIndexOf("]");
   const comma = elements.length === 0 ? "" : ",";

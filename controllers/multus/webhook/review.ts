@@ -4,16 +4,15 @@ import { isControlPlane, PROXY } from "../../../cni/pod";
 import { base64 } from "../../../host/base64";
 import type { Log } from "../../../process/log";
 import { utf8 } from "../../../system/bytes";
+import { HttpError } from "../../../system/http/server";
 import { ENABLED } from "../definitions/plan-definition";
-import { NetworksError, withNetwork } from "./networks";
+import { withNetwork } from "./networks";
 
 const API_VERSION = "admission.k8s.io/v1";
 const KIND = "AdmissionReview";
 
 /** The document cannot be answered as a review; the message says where and why. */
-export class ReviewError extends Error {
-  override readonly name = "ReviewError";
-}
+const malformed = (problem: string) => new HttpError(400, problem);
 
 type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 const OPERATIONS: ReadonlySet<unknown> = new Set<Operation>(["CREATE", "UPDATE", "DELETE", "CONNECT"]);
@@ -25,19 +24,19 @@ class Fields {
     private readonly path: string,
   ) {}
 
-  /** @throws ReviewError if the value is not an object */
+  /** @throws HttpError if the value is not an object */
   static of(value: unknown, path: string): Fields {
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return new Fields({ ...value }, path);
-    throw new ReviewError(`${path || "the document"} is not an object`);
+    throw malformed(`${path || "the document"} is not an object`);
   }
 
   value(name: string): unknown {
     return this.members[name] ?? undefined;
   }
 
-  /** @throws ReviewError */
+  /** @throws HttpError */
   refuse(name: string, problem: string): never {
-    throw new ReviewError(`${this.at(name)} ${problem}`);
+    throw malformed(`${this.at(name)} ${problem}`);
   }
 
   object(name: string): Fields {
@@ -113,7 +112,7 @@ export interface AdmissionResponse {
   readonly warnings?: readonly string[];
 }
 
-/** @throws ReviewError */
+/** @throws HttpError */
 function subjectOf(request: Fields): Subject | undefined {
   const operation = request.value("operation");
   if (!OPERATIONS.has(operation)) request.refuse("operation", "is not an operation");
@@ -121,7 +120,7 @@ function subjectOf(request: Fields): Subject | undefined {
   const [resource, group] = [reviewed.text("resource"), reviewed.text("group")];
   if (resource !== "pods" || group) {
     const name = [resource, group].filter(Boolean).join(".");
-    throw new ReviewError(`request.resource is ${name}: this webhook reviews pods`);
+    throw malformed(`request.resource is ${name}: this webhook reviews pods`);
   }
   const dryRun = request.value("dryRun") ?? false;
   if (typeof dryRun !== "boolean") return request.refuse("dryRun", "is not true or false");
@@ -152,7 +151,7 @@ function sizeOf({ uid, subject }: Review): number {
   return texts.reduce((sum, text = "") => sum + text.length, 0);
 }
 
-/** The review in an AdmissionReview's document, which it does not refer to. @throws ReviewError */
+/** The review in an AdmissionReview's document, which it does not refer to. @throws HttpError */
 export function parseReview(document: unknown): Review {
   const fields = Fields.of(document, "");
   if (fields.value("apiVersion") !== API_VERSION) fields.refuse("apiVersion", `is not ${API_VERSION}`);
@@ -161,7 +160,7 @@ export function parseReview(document: unknown): Review {
   const uid = request.text("uid") || request.refuse("uid", "is empty");
   const review = { uid, subject: subjectOf(request) };
   if (sizeOf(review) > MOST_KEPT_KIB * 1024) {
-    throw new ReviewError(`the names and annotations in request are larger than ${MOST_KEPT_KIB} KiB`);
+    throw malformed(`the names and annotations in request are larger than ${MOST_KEPT_KIB} KiB`);
   }
   return review;
 }
@@ -234,14 +233,12 @@ function parseUidRange(text: string): UidRange | undefined {
 
 /** Makes Multus call the plugin. */
 function attached(networks: string, podNamespace: string): Verdict {
-  try {
-    const extended = withNetwork(networks, NetworkDefinition.name, podNamespace);
+  const extended = withNetwork(networks, NetworkDefinition.name, podNamespace);
+  if (extended !== undefined) {
     return { ...UNCHANGED, added: extended === networks ? {} : { [Annotation.networks]: extended } };
-  } catch (error) {
-    if (!(error instanceof NetworksError)) throw error;
-    const problem = `${Annotation.networks} ${error.message}; left as it is, without ${NetworkDefinition.name}`;
-    return { added: {}, warnings: [problem], notes: [problem] };
   }
+  const problem = `${Annotation.networks} is neither a list of names nor a JSON array; left as it is, without ${NetworkDefinition.name}`;
+  return { added: {}, warnings: [problem], notes: [problem] };
 }
 
 /** Gives the proxy a user that its namespace allows. */

@@ -4,7 +4,7 @@ import type { Log } from "../../../process/log";
 import type { Registry } from "../../../process/metrics";
 import { HttpError, HttpServer, type ServerRequest, type ServerResponse } from "../../../system/http/server";
 import { listenTls, type TlsListener, type TlsPair } from "../../../system/net";
-import { type AdmissionResponse, parseReview, type Review, ReviewError, reviewOf } from "./review";
+import { type AdmissionResponse, parseReview, type Review, reviewOf } from "./review";
 
 /** Timeouts for clients, in milliseconds. */
 export interface ServerLimits {
@@ -54,10 +54,6 @@ function createMetrics(registry: Registry) {
     help: "Time that answering a request took, from its head to the end of the answer.",
   };
   return { requests: registry.counter(requests), seconds: registry.histogram(seconds, SECONDS) };
-}
-
-function toHttpError(error: unknown): HttpError {
-  return error instanceof HttpError ? error : new HttpError(error instanceof ReviewError ? 400 : 500, reasonOf(error));
 }
 
 const REASONS: Readonly<Record<number, string>> = {
@@ -172,7 +168,7 @@ function parseJson(text: string): unknown {
 
 /**
  * The review of a request. A document takes many times the memory of its text, so there is never more than one:
- * what answering needs is taken from it at once. @throws HttpError, ReviewError
+ * what answering needs is taken from it at once. @throws HttpError
  */
 async function readReview(request: ServerRequest, deadlineMs: number): Promise<Review> {
   checkHead(request);
@@ -242,7 +238,7 @@ export class WebhookServer {
       this.metrics.requests.inc({ result: answer.patch === undefined ? "unchanged" : "patched" });
       return { status: 200, headers: { "content-type": "application/json" }, body: JSON.stringify(reviewOf(answer)) };
     } catch (error) {
-      return this.refuse(toHttpError(error));
+      return this.refuse(error instanceof HttpError ? error : new HttpError(500, reasonOf(error)));
     } finally {
       this.metrics.seconds.observe((performance.now() - start) / 1_000);
     }
