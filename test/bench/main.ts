@@ -89,15 +89,10 @@ async function run(bench: Bench, contestants: readonly Contestant[], scenario: S
   }
   const of = (name: string) => numbers(times[name] ?? [], requests[name] ?? 0);
   const ours = of("ours");
-  const alone = times["direct"] === undefined ? {} : { direct: of("direct") };
-  if (times["peer"] === undefined) return { ...scenario, ours, ...alone };
+  if (times["peer"] === undefined) return { ...scenario, ours };
   const peer = of("peer");
-  const ratioOf = (one: ScenarioResult["ours"]) => ({
-    median: rounded(one.medianMs / peer.medianMs),
-    p99: rounded(one.p99Ms / peer.p99Ms),
-  });
-  const directRatio = alone.direct === undefined ? {} : { directRatio: ratioOf(alone.direct) };
-  return { ...scenario, ours, ...alone, peer, ratio: ratioOf(ours), ...directRatio };
+  const ratio = { median: rounded(ours.medianMs / peer.medianMs), p99: rounded(ours.p99Ms / peer.p99Ms) };
+  return { ...scenario, ours, peer, ratio };
 }
 
 /** Sequential ADDs, to measure their cost for the API server and the installer. */
@@ -115,7 +110,6 @@ async function lookups(bench: Bench, ours: Contestant): Promise<LookupCost> {
 async function costs(bench: Bench, contestants: readonly Contestant[]): Promise<CallCost[]> {
   const found: CallCost[] = [];
   for (const one of contestants) {
-    if (one.name === "direct") continue;
     for (const pod of ["meshed", "unmeshed"] as const) {
       const programs = await bench.programs(one, pod);
       const peak = await bench.peakMemory(one, pod);
@@ -131,8 +125,7 @@ async function costs(bench: Bench, contestants: readonly Contestant[]): Promise<
 }
 
 /** Sizes, and starts in turn. */
-async function executables(bench: Bench, all: readonly Contestant[]): Promise<ExecutableResult[]> {
-  const contestants = all.filter((one) => one.name !== "direct");
+async function executables(bench: Bench, contestants: readonly Contestant[]): Promise<ExecutableResult[]> {
   const times = contestants.map((): number[] => []);
   for (let start = 0; start < STARTS; start++) {
     for (const [at, one] of contestants.entries()) times[at]?.push(await bench.start(one));
@@ -197,7 +190,6 @@ async function main(): Promise<void> {
   const ours: Contestant = { name: "ours", executable: outputs.plugin, mode: "auto" };
   const contestants: Contestant[] = [
     ours,
-    { ...ours, name: "direct" },
     ...(peer === undefined ? [] : [{ name: "peer" as const, executable: peer, mode: "nft" }]),
   ];
   const directory = await mkdtemp(join(tmpdir(), "bench-"));

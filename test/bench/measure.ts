@@ -16,8 +16,7 @@ export interface Scenario {
 }
 
 export interface Contestant {
-  /** `direct`: ours on a node whose installer does not answer. */
-  readonly name: "ours" | "direct" | "peer";
+  readonly name: "ours" | "peer";
   readonly executable: string;
   /** How each programs its rules by default. */
   readonly mode: string;

@@ -335,8 +335,6 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
     const kubeconfig = file("ZZZ-linkerd-cni-kubeconfig");
     const good = await readFile(kubeconfig, "utf8");
     const [token = ""] = /ey[\w-]+\.[\w-]+\.[\w-]+/.exec(good) ?? [];
-    // The right claims, without a valid signature.
-    const refused = token.replace(/[^.]+$/, (signature) => [...signature].reverse().join(""));
     const archive = join(paths.kubeconfigs, "report.tar.gz");
     await admin().apply(namespace("shop"));
     await until("the namespace's service account", () =>
@@ -345,7 +343,6 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
         .then(Boolean, () => false),
     );
     await signalInstaller(cluster.machine, "STOP");
-    await writeFile(kubeconfig, good.replace(token, refused));
     await admin().apply(pod("cart", { namespace: "shop", proxy: "sidecar" }));
     await until("the pod to be refused", async () =>
       (await admin().run("events", "--namespace=shop", "--for=pod/cart")).includes("FailedCreatePodSandBox"),
@@ -356,7 +353,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
 
     const files = await unpacked(await readFile(archive));
     expect(files.get("check.txt")).toMatch(
-      /^× .*\n +shop\/cart cannot start: .*answered 401: the token in \S+ has expired or is not known there/m,
+      /^× .*\n +shop\/cart cannot start: .*the installer on this node \(a pod of DaemonSet linkerd-cni\/linkerd-cni\) does not answer/m,
     );
     expect(files.get("check.txt")).toMatch(/ +see https:\S+\.md\n/);
     expect(files.get("unread.txt")).toBe("none\n");
@@ -368,7 +365,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
     );
     // Of either kubeconfig the token and the certificate.
     expect(given).toHaveLength(4);
-    for (const secret of [VAULT_TOKEN, refused, ...token.split("."), ...given]) {
+    for (const secret of [VAULT_TOKEN, ...token.split("."), ...given]) {
       expect(text).not.toContain(secret);
     }
   });

@@ -167,7 +167,8 @@ clusterSuite("a cluster in which things fail", (cluster) => {
     "installer frozen, cut off, killed -9 and replaced, and its token revoked, under a stream of meshed pods",
     async () => {
       const [failures, earlier] = [await cluster.failures(), await cluster.additions(/stream/)];
-      const stream = new PodStream(cluster.kubectl, "client");
+      const annotations = { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.5.1" };
+      const stream = new PodStream(cluster.kubectl, "client", { annotations });
       const calls = async () => (await cluster.additions(/stream/)).slice(earlier.length);
       /** Resolves once another pod was looked up this way. */
       const lookedUp = async (way: string, why = /^/) => {

@@ -7,7 +7,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { App, Chart } from "cdk8s";
-import { IPTABLES_MODES, type IptablesMode } from "../../cni/stanza";
+import { IPTABLES_MODES, type IptablesMode, POD_ANNOTATIONS } from "../../cni/stanza";
 import { LinkerdCni } from "../../constructs/linkerd-cni";
 import { config } from "../../plugin/protocol-cases.testing";
 import { ApiStub, json } from "../support/api-server";
@@ -150,7 +150,13 @@ suite("a node where linkerd's own installer still runs, as in an update that sta
     const node = new TestNode({ "10-k.conflist": LIST });
     const theirs = await startPeer(node, ["10-k.conflist"]);
     theirs.goOn();
-    const installer = node.start({ HEALTH_PORT: String(PORT), CNI_NETWORK_CONFIG: JSON.stringify(OURS) });
+    const api = await ApiStub.start(json(404, {}));
+    writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
+    const installer = node.start({
+      HEALTH_PORT: String(PORT),
+      KUBERNETES_SERVICE_PORT: String(api.port),
+      CNI_NETWORK_CONFIG: JSON.stringify(OURS),
+    });
     const ready = async () => (await fetch(`http://127.0.0.1:${PORT}/ready`).catch(() => undefined))?.status === 200;
     try {
       // linkerd's puts its own back each time, and the wait for the next try grows to many seconds.
@@ -169,6 +175,7 @@ suite("a node where linkerd's own installer still runs, as in an update that sta
       expect(node.broken()).toEqual([]);
     } finally {
       await installer.stop("SIGKILL");
+      api.close();
       node.delete();
     }
   });
@@ -235,7 +242,8 @@ suite("either installer by the other's ConfigMap", pluginLacks, () => {
       ? last.kubernetes.kubeconfig
       : join(node.root, last.kubernetes.kubeconfig);
     const { prevResult } = config;
-    const stdin = JSON.stringify({ ...last, name, cniVersion, prevResult, kubernetes: { kubeconfig } });
+    const looksUp = { kubernetes: { kubeconfig }, "run-dir": node.root };
+    const stdin = JSON.stringify({ ...last, name, cniVersion, prevResult, ...looksUp });
     const pod = await plugin.node.pod();
     const env = plugin.environment(pod, { PATH: process.env["PATH"] ?? "" });
     const { status, stdout, stderr } = await plugin.node.run(join(node.binDir, "linkerd-cni"), [], {
@@ -279,14 +287,23 @@ suite("either installer by the other's ConfigMap", pluginLacks, () => {
   });
 
   /** Calls what a runtime calls for a meshed pod, in their order. @returns the types, each with what is wrong */
-  async function calls(verb: "ADD" | "DEL", pod: string, list: Chain): Promise<readonly string[]> {
+  async function calls(
+    verb: "ADD" | "DEL",
+    pod: string,
+    list: Chain,
+    annotations?: object,
+  ): Promise<readonly string[]> {
     const { name, cniVersion, plugins } = list;
     const ours = plugins.filter(({ type }) => type.startsWith("linkerd-cni"));
     const outcomes: string[] = [];
     for (const stanza of verb === "ADD" ? ours : ours.toReversed()) {
       const { status, stdout } = await plugin.node.run(join(node.binDir, stanza.type), [], {
-        input: JSON.stringify({ ...stanza, name, cniVersion, prevResult: config.prevResult }),
-        env: plugin.environment(pod, { CNI_COMMAND: verb, PATH: process.env["PATH"] ?? "" }),
+        input: JSON.stringify({
+          ...stanza,
+          ...{ name, cniVersion, prevResult: config.prevResult, "run-dir": node.root },
+          ...(annotations === undefined ? {} : { runtimeConfig: { [POD_ANNOTATIONS]: annotations } }),
+        }),
+        env: plugin.environment(pod, { CNI_COMMAND: verb, CNI_PATH: node.binDir, PATH: process.env["PATH"] ?? "" }),
       });
       outcomes.push(`${stanza.type}${status === 0 ? "" : ` ${status} ${stdout}`}`);
     }
@@ -354,7 +371,9 @@ suite("either installer by the other's ConfigMap", pluginLacks, () => {
     expect(await stopped).toBe(signal === "SIGKILL" ? signal : 0);
     expect(isLinkerds()).toBe(true);
 
-    expect(await calls("ADD", begun.pod, begun.chain)).toEqual(["linkerd-cni-redirect"]);
+    // The installer that looks pods up has ended.
+    const injected = { "linkerd.io/created-by": "linkerd/proxy-injector x", "linkerd.io/proxy-version": "x" };
+    expect(await calls("ADD", begun.pod, begun.chain, injected)).toEqual(["linkerd-cni-redirect"]);
     expect(isRedirected(begun.pod)).toEqual({ byLinkerds: false, byOurs: true });
     await sleep(11_000);
     const pod = await sandbox();

@@ -181,23 +181,22 @@ describe.each(RUNTIME_NAMES)("%s", (name) => {
     });
 
     test(`has no network while a strict STATUS fails: ${facts.heedsStatus}`, async () => {
-      await node.install({
-        UNINSTALL_ON_STOP: "never",
-        CNI_NETWORK_CONFIG: JSON.stringify({ ...(await ourStanza()), "strict-status": true }),
-      });
-      // The installer would write it again.
+      const install = async (more: object) =>
+        node.install({
+          UNINSTALL_ON_STOP: "never",
+          CNI_NETWORK_CONFIG: JSON.stringify({ ...(await ourStanza()), "strict-status": true, ...more }),
+        });
+      await install({ "pod-lookup": "wrong" });
       await node.machine.endDaemon("installer", "KILL");
-      const kubeconfig = netDir("ZZZ-linkerd-cni-kubeconfig");
-      const good = readFileSync(kubeconfig);
-      writeFileSync(kubeconfig, "{}");
       const [code, output] = await node.call("STATUS");
-      expect([code, output]).toEqual([1, expect.stringContaining(kubeconfig)]);
-      const [isFound, isUnnoticed] = [expect.stringContaining(kubeconfig), undefined];
+      expect([code, output]).toEqual([1, expect.stringContaining("pod-lookup")]);
+      const [isFound, isUnnoticed] = [expect.stringContaining("pod-lookup"), undefined];
       expect(await node.networkProblem()).toEqual(facts.heedsStatus === "always" ? isFound : isUnnoticed);
       await node.restart({ isReadyThen: facts.heedsStatus === "never" });
       if (facts.heedsStatus === "never") expect(await node.networkProblem()).toBeUndefined();
-      else await until("it to notice", async () => (await node.networkProblem())?.includes(kubeconfig) === true);
-      writeFileSync(kubeconfig, good);
+      else await until("it to notice", async () => (await node.networkProblem())?.includes("pod-lookup") === true);
+      await install({});
+      await node.machine.endDaemon("installer", "KILL");
       expect(await node.call("STATUS")).toEqual([0, ""]);
       await node.networkReady();
       await node.install();
