@@ -171,9 +171,6 @@ export const apply = (changes: readonly Change[], disk: Disk, holds: (seen: Seen
 
 const code = (error: unknown) => (error as { readonly code?: string }).code ?? "";
 
-/** Codes of file systems and kernels without hard links, or that cannot exchange names, and of a file that cannot be read. */
-const REPLACED = ["EPERM", "EINVAL", "ENOSYS", "EEXIST"];
-
 /**
  * Gives a file a name at which another program may write at this moment: only what comes out of an exchange shows what was
  * replaced. If it is not as seen, it is given back.
@@ -193,15 +190,11 @@ function place(
     else disk.exchange(from, path);
   } catch (error) {
     if (code(error) === "ENOENT" || !holds(seen)) throw new OutOfDate(seen);
-    if (!REPLACED.includes(code(error))) throw error;
+    // The file system has no hard links or exchanges, a policy forbids them, or the file cannot be read.
     disk.rename(from, path);
     return;
   }
-  if (seen.bytes === undefined) {
-    disk.remove(from);
-    return;
-  }
-  if (holds({ path: from, bytes: seen.bytes })) {
+  if (seen.bytes === undefined || holds({ path: from, bytes: seen.bytes })) {
     disk.remove(from);
     return;
   }

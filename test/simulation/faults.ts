@@ -29,22 +29,16 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     from: "settle: settleSync,",
     to: "settle: () => undefined,",
   },
-  "a file that has changed is overwritten": {
-    kind: "files",
-    file: DISK,
-    from: "if (change.seen !== undefined && !holds(change.seen))",
-    to: "if (false)",
-  },
   "files of a crash stay": {
     kind: "files",
     file: "installer/state/observe.ts",
-    from: "leftovers: [...leftovers],",
-    to: "leftovers: [],",
+    from: "      ...temporaryIn(paths.netDir, names),\n      ...temporaryIn(paths.binDir, executables),\n",
+    to: "",
   },
   "an owner's last write is overwritten": {
     kind: "files",
     file: DISK,
-    from: "if (holds({ path: from, bytes: seen.bytes })) {",
+    from: "if (seen.bytes === undefined || holds({ path: from, bytes: seen.bytes })) {",
     to: "if (seen !== undefined) {",
   },
   "the plugin is replaced by two operations": {
@@ -101,12 +95,6 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     from: "const wait = backoff.level < 2 ? 0 : ",
     to: "const wait = 0 * ",
   },
-  "a refusal is remembered for half a minute": {
-    kind: "API server",
-    file: "installer/api/access.ts",
-    from: "else asked.until = now() + this.failed.next();",
-    to: "",
-  },
   "the first 401 counts as an uninstall": {
     kind: "API server",
     file: STOP,
@@ -122,8 +110,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "no answer counts as an uninstall": {
     kind: "API server",
     file: STOP,
-    from: "return { ...decision, remove: false, why };",
-    to: "return { ...decision, remove: true, why };",
+    from: "return confirmable(false, `the API server does not answer",
+    to: "return confirmable(true, `the API server does not answer",
   },
   "the first run waits for the API server": {
     kind: "API server",
@@ -148,12 +136,6 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     file: SERVICE,
     from: "async stop(): Promise<void> {\n    this.end();",
     to: "async stop(): Promise<void> {",
-  },
-  "an uninstall leaves the kubeconfig": {
-    kind: "stop",
-    file: PLAN,
-    from: "    remove(paths.kubeconfig),\n",
-    to: "",
   },
   "an uninstall leaves lists that were made": {
     kind: "stop",
@@ -201,7 +183,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "the runtime does not read again after a drop-in": {
     kind: "runtime",
     file: DISK,
-    from: "  disk.remove(path);\n  disk.create(path, new Uint8Array(), 0o600);\n  disk.remove(path);",
+    from: "      reread(change.path, disk);\n",
     to: "",
   },
 };

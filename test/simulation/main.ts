@@ -201,4 +201,10 @@ async function main(): Promise<number> {
   return failures === 0 ? 0 : 1;
 }
 
-void main().then((status) => process.exit(status));
+main().then(
+  (status) => process.exit(status),
+  (error) => {
+    say(String(error));
+    process.exit(1);
+  },
+);

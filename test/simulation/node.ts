@@ -8,7 +8,7 @@ import { End, type Peer } from "./network";
 import { type AgentName, Owner } from "./owner";
 import { type Machine, type Operation, Process } from "./process";
 import { type Moment, promised, within } from "./promises";
-import { BIN_DIR, NET_DIR, OURS, READERS, type ReaderName, Runtime } from "./runtime";
+import { BIN_DIR, NET_DIR, OTHERS, OURS, READ_WITHIN_MS, READERS, type ReaderName, Runtime } from "./runtime";
 
 /** A version of the product: whether its plugin runs on this node. */
 export type Image = "one" | "two" | "broken";
@@ -107,7 +107,7 @@ export class Node implements Machine {
     this.random = randomOf(setup.seed);
     const { files, clock, random } = this;
     for (const directory of MOUNTED) files.makeDirectories(directory);
-    for (const plugin of ["bridge", "loopback"]) files.write(`${BIN_DIR}/${plugin}`, "fine", 0o755);
+    for (const plugin of OTHERS) files.write(`${BIN_DIR}/${plugin}`, "fine", 0o755);
     this.owner = new Owner(setup.owner, { files, clock, random });
     const runs = (name: string) => this.runs(files.inodeIfAny(`${BIN_DIR}/${name}`));
     this.runtime = new Runtime({ files, clock, random, runs });
@@ -397,6 +397,7 @@ export class Node implements Machine {
     const end = this.clock.now + GRACE_MS;
     while (this.clock.now < end && pods.some(({ process }) => !process.isDead)) this.clock.advance(500);
     if (pods.some(({ process }) => !process.isDead)) this.look("when a grace period ends", "after an uninstall");
+    this.clock.advance(READ_WITHIN_MS);
     if (couldRemove) this.look("after an uninstall", "after an uninstall");
   }
 

@@ -31,7 +31,7 @@ const HALF_WRITTEN_MS = 20;
 
 const textOf = (file: string, version: number): string =>
   file.endsWith(".conflist")
-    ? `{"cniVersion":"1.0.0","name":"k","plugins":[\n {"type":"bridge","mtu":${version}}\n]}\n`
+    ? `{"cniVersion":"1.0.0","name":"k","plugins":[\n {"type":"bridge","mtu":${version}},\n {"type":"portmap"}\n]}\n`
     : `{"cniVersion":"1.0.0","name":"k","type":"bridge","mtu":${version}}\n`;
 
 export class Owner {

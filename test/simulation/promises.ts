@@ -4,7 +4,7 @@
  */
 import { type Files, textOf } from "./files";
 import type { Node } from "./node";
-import { BIN_DIR, configsIn, NET_DIR, OURS, pluginsOf } from "./runtime";
+import { BIN_DIR, type Chain, configsIn, NET_DIR, OTHERS, OURS, pluginsOf } from "./runtime";
 
 /** How soon a node is chained again, if an installer runs and the API server answers. */
 export const within = {
@@ -41,6 +41,8 @@ interface Promised {
   /** Why it does not hold; undefined if it does. */
   readonly broken: (node: Node) => string | undefined;
 }
+
+const called = (plugins: Chain) => `called: ${plugins?.join(", ") ?? "nothing, it does not start"}`;
 
 /** Drop-ins call the plugin by a name of their own. */
 const isOurs = (plugin: string) => plugin === OURS || plugin === `${OURS}-redirect`;
@@ -120,9 +122,7 @@ export const promised = {
     when: "when a pod starts on a ready node",
     broken: ({ runtime }) => {
       const plugins = runtime.startPod();
-      return plugins?.some(isOurs) === true
-        ? undefined
-        : `called: ${plugins?.join(", ") ?? "nothing, it does not start"}`;
+      return plugins?.some(isOurs) === true ? undefined : called(plugins);
     },
   },
   "installers do not write without end": {
@@ -136,6 +136,14 @@ export const promised = {
     when: "when a grace period ends",
     broken: (node) => `it runs: ${lastLines(node)}`,
   },
+  "pods start after an uninstall, without the plugin": {
+    when: "after an uninstall",
+    broken: ({ owner, runtime }) => {
+      if (owner.isWriting || !runtime.isCurrent) return undefined;
+      const plugins = runtime.startPod();
+      return plugins?.some(isOurs) === false ? undefined : called(plugins);
+    },
+  },
   "an uninstall leaves the bytes of the owner": {
     when: "after an uninstall",
     broken: ({ files, owner }) =>
@@ -145,7 +153,7 @@ export const promised = {
     when: "after an uninstall",
     broken: ({ files, owner }) => {
       const left = [...files.names(NET_DIR), ...files.names(BIN_DIR)];
-      const others = left.filter((name) => ![owner.agent.file, "bridge", "loopback", ".owner"].includes(name));
+      const others = left.filter((name) => ![owner.agent.file, ...OTHERS, ".owner"].includes(name));
       return others.length === 0 ? undefined : others.join(", ");
     },
   },

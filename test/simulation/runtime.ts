@@ -35,14 +35,18 @@ export const READERS = {
 export type ReaderName = keyof typeof READERS;
 
 /** The plugins of a chain; undefined if no configuration is loaded. */
-type Chain = readonly string[] | undefined;
+export type Chain = readonly string[] | undefined;
 
 export const NET_DIR = "/etc/cni/net.d";
 export const BIN_DIR = "/opt/cni/bin";
 export const OURS = "linkerd-cni";
+/** Plugins of others. */
+export const OTHERS = ["bridge", "loopback", "portmap"];
 
 /** Milliseconds from a change until it is read. */
 const READ_MS = { least: 1, spread: 40 };
+/** By then it has read a change. */
+export const READ_WITHIN_MS = 50;
 /** Milliseconds that a restart takes. */
 const RESTART_MS = 500;
 
