@@ -135,6 +135,7 @@ suite("an uninstall under the real Multus", lacking(), () => {
       name: "linkerd-cni",
       type: "linkerd-cni",
       kubernetes: { kubeconfig: kubeconfigPath },
+      "run-dir": node.root,
       linkerd: { "proxy-uid": 2102, "incoming-proxy-port": 4143, "outgoing-proxy-port": 4140 },
     };
     const body = {
