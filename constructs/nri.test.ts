@@ -137,6 +137,19 @@ test("it runs where the installer runs, starts its successor first, and has its 
   });
 });
 
+test("nodeSelector and affinity place the pods of both DaemonSets and the pod of helm test", () => {
+  const affinity = { podAffinity: { a: "b" }, nodeAffinity: { c: "d" } };
+  const chart = new Chart(new App(), "chart");
+  new LinkerdCni(chart, "cni", { nri: enabled, nodeSelector: { pool: "a" }, affinity }).addHelmTest();
+  const pods = (chart.toJson() as { kind: string; spec: Pod & DaemonSet["spec"] }[]).flatMap(({ kind, spec }) => {
+    if (kind === "Pod") return [spec];
+    return kind === "DaemonSet" ? [spec.template.spec] : [];
+  });
+  expect(pods).toHaveLength(3);
+  const nodeSelector = { pool: "a", "kubernetes.io/os": "linux" };
+  for (const each of pods) expect(each).toMatchObject({ nodeSelector, affinity });
+});
+
 test("a changed configuration replaces the pods of both DaemonSets", () => {
   const sums = (props: LinkerdCniProps) =>
     ["linkerd-cni", "linkerd-cni-nri"].map(

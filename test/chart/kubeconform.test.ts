@@ -9,6 +9,7 @@ import { files, given } from "./values-files";
 const suite = lacking.length === 0 ? describe : describe.skip;
 
 const on = { enabled: true };
+const scraped = { ...on, scrapeInterval: "1m30s", scrapeTimeout: "500ms" };
 
 /** Every resource of the chart, as a version of Kubernetes has it. */
 function everything(minor: number): LinkerdCniProps {
@@ -17,6 +18,9 @@ function everything(minor: number): LinkerdCniProps {
     ...(minor >= 30
       ? { appArmorProfile: { type: "Localhost", localhostProfile: "cni" } }
       : { podAnnotations: { "container.apparmor.security.beta.kubernetes.io/install-cni": "localhost/cni" } }),
+    commonAnnotations: { "argocd.argoproj.io/sync-wave": "-1" },
+    extraInitContainers: [{ name: "copy", image: "tools:1", volumeMounts: [{ name: "tools", mountPath: "/tools" }] }],
+    extraVolumes: [{ name: "tools", emptyDir: {} }],
     grafanaDashboard: on,
     networkPolicy: on,
     nodeTaint: {
@@ -26,7 +30,7 @@ function everything(minor: number): LinkerdCniProps {
     },
     nri: { ...on, require: { admissionPolicy } },
     platform: "openshift",
-    podMonitor: on,
+    podMonitor: scraped,
     priorityClassName: "system-node-critical",
     prometheusRule: on,
     repairController: on,
@@ -37,7 +41,7 @@ function everything(minor: number): LinkerdCniProps {
 
 const multus: readonly LinkerdMultusProps[] = [
   {},
-  { networkPolicy: on, podMonitor: on, prometheusRule: on, webhook: { certificates: "cert-manager" } },
+  { networkPolicy: on, podMonitor: scraped, prometheusRule: on, webhook: { certificates: "cert-manager" } },
 ];
 
 suite(`kubeconform${lacking.length === 0 ? "" : ` (no ${lacking.join("; no ")})`}`, () => {
