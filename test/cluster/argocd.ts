@@ -48,6 +48,8 @@ export class ArgoCd implements ChartTool {
     private readonly git: GitRepository,
     private readonly programs: string,
     private readonly serverSide: boolean,
+    /** Additional variables of its programs. */
+    private readonly environment: Readonly<Record<string, string>> = {},
   ) {}
 
   async start(): Promise<void> {
@@ -117,6 +119,7 @@ export class ArgoCd implements ChartTool {
         ARGOCD_FAKE_IN_CLUSTER: "true",
         ARGOCD_GPG_ENABLED: "false",
         TMPDIR: state,
+        ...this.environment,
       };
       const env = Object.entries(settings).map(([key, value]) => `${key}=${value}`);
       await this.cluster.machine.daemon(name, ["env", ...env, ...commands[name]]);
@@ -142,13 +145,17 @@ export class ArgoCd implements ChartTool {
   }
 
   async settled(what: Installation): Promise<void> {
-    const head = await this.git.head();
+    await this.settledAt(what, await this.git.head());
+  }
+
+  /** Waits until a revision of the source is installed, and the Application is healthy. */
+  async settledAt(what: Installation, revision: string): Promise<void> {
     await this.refresh(what);
-    await this.waitFor(what, `the newest commit in ${what.name}`, ({ spec, status }) => {
+    await this.waitFor(what, `${revision} in ${what.name}`, ({ spec, status }) => {
       const { sync, health, operationState } = status ?? {};
       return (
         sync?.status === "Synced" &&
-        sync.revision === head &&
+        sync.revision === revision &&
         JSON.stringify(sync.comparedTo.source) === JSON.stringify(spec.source) &&
         health?.status === "Healthy" &&
         operationState?.phase === "Succeeded"
@@ -179,7 +186,7 @@ export class ArgoCd implements ChartTool {
     await this.patch(what, { helm: { valuesObject } });
   }
 
-  private async patch(what: Installation, source: object): Promise<void> {
+  async patch(what: Installation, source: object): Promise<void> {
     const patch = JSON.stringify({ spec: { source } });
     await this.cluster.kubectl.run("patch", ...this.at(what), "--type=merge", `--patch=${patch}`);
   }

@@ -1,8 +1,8 @@
 /** Flux's helm-controller and kustomize-controller, with a source controller of the test's own. */
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { parse } from "yaml";
 import { until } from "../support/until";
@@ -25,11 +25,13 @@ const execute = promisify(execFile);
 const NAMESPACE = "flux-system";
 /** Directory of the artifacts, and the address from which the controllers get them. */
 const ARTIFACTS = { directory: join(paths.state, "artifacts"), port: 9790 } as const;
+/** Directory of the released charts, as packages. */
+export const RELEASED = join(paths.state, "released");
 const REQUESTED = "reconcile.fluxcd.io/requestedAt";
 
 interface FluxObject {
   readonly metadata: { readonly name: string; readonly generation: number };
-  readonly spec: { readonly chart?: string };
+  readonly spec: { readonly chart?: string; readonly url?: string; readonly ref?: { readonly tag: string } };
   readonly status?: {
     readonly observedGeneration?: number;
     readonly lastHandledReconcileAt?: string;
@@ -82,7 +84,19 @@ class Sources {
       await this.tell("gitrepository", source, file, revision);
     }
     for (const chart of await this.objects("helmchart")) await this.publishChart(chart);
+    for (const source of await this.objects("ocirepository")) await this.publishPackage(source);
     return revision;
+  }
+
+  /** The package of a chart that `helm package` has put into the directory of released charts. */
+  private async publishPackage(source: FluxObject): Promise<void> {
+    const { url = "", ref } = source.spec;
+    const file = `${basename(url)}-${ref?.tag}.tgz`;
+    const content = await readFile(join(RELEASED, file));
+    const revision = `${ref?.tag}@sha256:${createHash("sha256").update(content).digest("hex")}`;
+    if (isPublished(source, revision)) return;
+    await writeFile(join(ARTIFACTS.directory, file), content);
+    await this.tell("ocirepository", source, file, revision);
   }
 
   private async publishChart(chart: FluxObject): Promise<void> {
@@ -170,7 +184,7 @@ abstract class Flux implements GitOps {
 
   async stop(): Promise<void> {
     await this.cluster.machine.endDaemon(this.controller);
-    await this.cluster.kubectl.run("delete", "gitrepositories", "--all", `--namespace=${NAMESPACE}`);
+    await this.cluster.kubectl.run("delete", "gitrepositories,ocirepositories", "--all", `--namespace=${NAMESPACE}`);
     await this.sources.stop();
   }
 
@@ -271,6 +285,28 @@ export class FluxHelm extends Flux implements ChartTool {
     const chart = ["helmchart", `${NAMESPACE}-${name}`, `--namespace=${NAMESPACE}`];
     const { status: source } = await kubectl.json<FluxObject>("get", ...chart);
     return source?.artifact?.revision === status?.history?.[0]?.chartVersion;
+  }
+}
+
+/** A HelmRelease of the released chart, as examples/flux-ocirepository.yaml has it. */
+export class FluxOci extends FluxHelm {
+  override async install(): Promise<void> {
+    const objects = await example("flux-ocirepository.yaml");
+    await this.cluster.kubectl.apply(...objects);
+  }
+
+  /** Takes another release. */
+  async release({ name }: Installation, tag: string): Promise<void> {
+    const patch = JSON.stringify({ spec: { ref: { tag } } });
+    const at = ["ocirepository", name, `--namespace=${NAMESPACE}`];
+    await this.cluster.kubectl.run("patch", ...at, "--type=merge", `--patch=${patch}`);
+  }
+
+  /** The controller adds the package's digest to the chart's version. */
+  protected override async isInstalled({ status }: FluxObject, _: string, { name }: Installation): Promise<boolean> {
+    const source = ["ocirepository", name, `--namespace=${NAMESPACE}`];
+    const { spec } = await this.cluster.kubectl.json<FluxObject>("get", ...source);
+    return status?.history?.[0]?.chartVersion.split("+")[0] === spec.ref?.tag;
   }
 }
 

@@ -8,12 +8,18 @@ import { root } from "../../build/paths";
 const run = promisify(execFile);
 
 /** Configuration of Debian's docker-registry. @param htpasswd a file of users; without it every client may push */
-export const registryConfig = (address: string, storage: string, htpasswd?: string): string =>
+export const registryConfig = (
+  address: string,
+  storage: string,
+  htpasswd?: string,
+  /** Files of its certificate and key. @default HTTP without TLS */
+  tls?: { readonly certificate: string; readonly key: string },
+): string =>
   JSON.stringify({
     version: "0.1",
     log: { level: "info", accesslog: { disabled: false } },
     storage: { filesystem: { rootdirectory: storage } },
-    http: { addr: address },
+    http: { addr: address, tls },
     ...(htpasswd === undefined ? {} : { auth: { htpasswd: { realm: "test", path: htpasswd } } }),
   });
 
