@@ -1,4 +1,7 @@
-/** Programs of the image with API servers that answer as no API server should: each stays alive, and goes on afterwards. */
+/**
+ * Programs of the image with API servers, and the NRI plugin with an installer, that answer as none should: each stays
+ * alive, and goes on afterwards.
+ */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { symlinkSync, writeFileSync } from "node:fs";
@@ -6,7 +9,7 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { eventually, FakeRuntime } from "../../nri/runtime.testing";
 import { type Answer, ApiStub, json, reset } from "../support/api-server";
-import { Node } from "../support/netns";
+import { Node, withRunDir } from "../support/netns";
 import { freePort } from "../support/ports";
 import { mebibytes } from "../support/processes";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
@@ -109,7 +112,9 @@ class Case {
     this.child = startProgram(program, {
       args: args[program] ?? [],
       isSilent: true,
-      env: environmentOf(this.node, this.api, port),
+      env: { ...environmentOf(this.node, this.api, port), PATH: process.env["PATH"] ?? "" },
+      // It looks pods up at the installer's socket alone.
+      runner: program === "nri" ? withRunDir(this.api.runDir) : [],
     });
   }
 
@@ -192,7 +197,7 @@ const meshed: Answer = (request, response) => {
   json(200, kind === "pods" ? pod : { kind: "Namespace", metadata: { name: "shop" } })(request, response);
 };
 
-suite("NRI plugins with hostile API servers", missing({ root: true, programs: ["nft", "ip", "unshare"] }), () => {
+suite("NRI plugins with hostile installers", missing({ root: true, programs: ["nft", "ip", "unshare"] }), () => {
   let node: Node;
 
   beforeAll(async () => {
