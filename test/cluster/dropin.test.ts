@@ -10,7 +10,7 @@ import { startDaemon } from "./cluster";
 import { powerOff, powerOn, restartRuntimeAlone } from "./faults";
 import { CONFIGURATION, configure, kubelet } from "./node";
 import { onDisk } from "./paths";
-import { pod } from "./pods";
+import { INJECTED, pod } from "./pods";
 import { PodStream } from "./stream";
 import { clusterSuite, NET_DIR } from "./suite";
 
@@ -177,7 +177,8 @@ clusterSuite(
       const names = Array.from({ length: EARLY }, (_, index) => `early-${round}-${index}`);
       const [, ...addresses] = await kubectl.start(
         pod("client"),
-        ...names.map((name) => pod(name, { proxy: "sidecar" })),
+        // Their annotations decide: no installer is there to look them up.
+        ...names.map((name) => pod(name, { proxy: "sidecar", annotations: INJECTED })),
       );
       const answers = await kubectl.dialAll(
         "client",

@@ -368,7 +368,8 @@ describe("CRI-O 1.34 with a namespaces_dir that is not nri.netnsDir", () => {
         // A new plugin hears of the pod as of one that runs.
         await node.stopNri();
         await node.startNri();
-        await until("what is wrong", async () => (await node.nriProblem())?.includes(problem) === true);
+        const found = () => node.nriProblem().catch(() => undefined); // it may not listen yet
+        await until("what is wrong", async () => (await found())?.includes(problem) === true);
         await node.remove(sandbox);
       } finally {
         await node.close();
