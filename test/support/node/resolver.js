@@ -7,9 +7,12 @@ const { basename, dirname, join } = require("node:path");
 
 const system = join(__dirname, "..", "..", "..", "system");
 
-module.exports = (request, options) => {
-  const path = options.defaultResolver(request, options);
+/** The path of the module that takes the place of one, or the path itself. */
+function replaced(path) {
   if (dirname(path) !== system) return path;
   const replacement = join(__dirname, basename(path));
   return existsSync(replacement) ? replacement : path;
-};
+}
+
+module.exports = (request, options) => replaced(options.defaultResolver(request, options));
+module.exports.replaced = replaced;
