@@ -17,10 +17,13 @@ export const matchConstraints = (operation: "CREATE" | "UPDATE", resource: "node
   resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: [operation], resources: [resource], scope: "*" }],
 });
 
+/** A condition in CEL: the object has an annotation. */
+export const hasAnnotation = (name: string): string => `object.metadata.?annotations["${name}"].hasValue()`;
+
 /** Excludes static pods: the kubelet runs them from files and ignores the API's copy. */
 export const NOT_STATIC = {
   name: "not-static",
-  expression: `!object.metadata.?annotations["${Annotation.mirror}"].hasValue()`,
+  expression: `!${hasAnnotation(Annotation.mirror)}`,
 };
 
 /** An admission policy and its binding. */

@@ -32,7 +32,7 @@ import {
   when,
 } from "../helm/index";
 import type { Additions } from "./additions";
-import { matchConstraints, mutatingPolicy, NOT_STATIC } from "./admission";
+import { hasAnnotation, matchConstraints, mutatingPolicy, NOT_STATIC } from "./admission";
 import { configured, extraEnvOf, imageOf, probesOf, programCommand, RESTRICTED, resourcesOf } from "./container";
 import type { Labels } from "./installation";
 import { ingressOnly, tcp } from "./network-policy";
@@ -166,7 +166,7 @@ const requirePolicy = {
         `!object.spec.?initContainers.orValue([]).exists(container, container.name == "${LinkerdContainer.init}")`,
     },
     // The user's own list does not change: CEL cannot parse JSON.
-    { name: "told", expression: `object.metadata.?annotations["${Annotation.requiredPlugins}"].hasValue()` },
+    { name: "told", expression: hasAnnotation(Annotation.requiredPlugins) },
   ],
   mutations: [
     {

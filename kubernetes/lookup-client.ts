@@ -38,7 +38,7 @@ function pauseOf(retryAfter: string | undefined): number {
 const asksToWait = ({ status, retryAfter }: HttpResponse) =>
   status === TOO_MANY_REQUESTS || (status === UNAVAILABLE && retryAfter !== undefined);
 
-export interface LookupOptions {
+interface LookupOptions {
   /** The directory of the installer's socket. */
   readonly runDir: string;
   /** When to give up, in milliseconds of {@link Host.elapsed}. */

@@ -272,7 +272,7 @@ class Session {
 }
 
 /** A response as it is sent; by default the last one of its connection. */
-export function responseBytes(
+function responseBytes(
   { status, headers = {}, body }: ServerResponse,
   { keeps = false, isHead = false }: { readonly keeps?: boolean; readonly isHead?: boolean } = {},
 ): Uint8Array {

@@ -367,7 +367,7 @@ const cases: Readonly<Record<string, Case>> = {
     trust: shows(client, good.key),
     does: /certificate|key/,
   },
-  "a client certificate that nobody asks for": { trust: shows(client), does: "answers" },
+  "a client certificate that is not requested": { trust: shows(client), does: "answers" },
 
   // Connections that end.
   "closes after accepting": { ...onAccept((socket) => void socket.end()), does: refusedHandshake },

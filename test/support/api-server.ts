@@ -1,6 +1,6 @@
 /**
- * An API server for tests, over real TLS: answers as it is told, and can misbehave. It also answers look-ups of plugins at
- * a socket, as an installer in front of it does.
+ * An API server for tests, over real TLS, with the given answers, which may be those of no API server. It also answers
+ * look-ups of plugins at a socket, as an installer does.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import {

@@ -22,10 +22,7 @@ import type {
   UnixListener,
 } from "../../../system/net";
 import { NetError, type NetFailure } from "../../../system/net-error";
-import { Waiting } from "../../../system/waiting";
 
-/** Maximum handshakes in progress, except in a rush; the oldest is closed for a new one. */
-const MOST_HANDSHAKES = 512;
 /** Connections that wait to be accepted; the kernel may allow fewer. */
 const BACKLOG = 4096;
 const EVERY_ADDRESS = "::"; // of both families
@@ -273,25 +270,7 @@ export async function listenTls(
   let current: ReturnType<typeof createTlsServer> | undefined;
   const create = () => {
     const server = createTlsServer({ ...common, cert, key, handshakeTimeout: handshakeMs });
-    // By the client's end: the server's events name different objects for one connection.
-    const shaking = new Map<string, Socket>();
-    const endOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
-    const waiting = new Waiting<string>(MOST_HANDSHAKES, (end) => shaking.get(end)?.destroy());
-    const done = (end: string) => {
-      waiting.delete(end);
-      shaking.delete(end);
-    };
-    server.on("connection", (socket: Socket) => {
-      const end = endOf(socket);
-      waiting.makeRoom(shaking.size);
-      waiting.add(end);
-      shaking.set(end, socket);
-      socket.once("close", () => done(end));
-    });
-    server.on("secureConnection", (socket) => {
-      done(endOf(socket));
-      taken(new SocketConnection(socket));
-    });
+    server.on("secureConnection", (socket) => taken(new SocketConnection(socket)));
     server.on("tlsClientError", (_, socket) => socket.destroy());
     current = server;
     return server;
