@@ -1,6 +1,7 @@
 /** Calls of the plugin's sanitized executable, each in a separate process without the cost of a start. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Duplex } from "node:stream";
+import { NodePath } from "../../cni/contract";
 
 /** Input of one process. */
 export interface Call {
@@ -25,17 +26,26 @@ const SANITIZERS = {
   UBSAN_OPTIONS: "exitcode=99:halt_on_error=1:print_stacktrace=1",
 };
 
-/** No iptables, no record of calls: nothing of this machine that the fake one has not. */
-const ALONE = "mount -t tmpfs none /usr/sbin && mount -t tmpfs none /run && exec env LD_PRELOAD=$1 $0";
+/** No iptables, no record of calls: nothing of this machine that the fake one has not, and its installer's socket. */
+const ALONE = [
+  "mount -t tmpfs none /usr/sbin",
+  "mount -t tmpfs none /run",
+  `mkdir ${NodePath.runDir}`,
+  `mount --bind $2 ${NodePath.runDir}`,
+  "exec env LD_PRELOAD=$1 $0",
+].join(" && ");
 
 export class ForkServer {
   private readonly child: ChildProcess;
   private received = Buffer.alloc(0);
   private waiting: { resolve(answer: Answer): void; reject(error: Error): void } | undefined;
 
-  /** @param library the built fork-server.c */
-  constructor(executable: string, library: string) {
-    this.child = spawn("unshare", ["-m", "sh", "-c", ALONE, executable, library], {
+  /**
+   * @param library the built fork-server.c
+   * @param runDir has the installer's socket, and is in the default place, too
+   */
+  constructor(executable: string, library: string, runDir: string) {
+    this.child = spawn("unshare", ["-m", "sh", "-c", ALONE, executable, library, runDir], {
       env: { PATH: process.env["PATH"], ...SANITIZERS },
       stdio: ["ignore", "inherit", "inherit", "pipe", "pipe"],
     });

@@ -86,7 +86,7 @@ export async function work(what: Work, tell: (tally: Tally) => void) {
   const [used, untouched] = [await node.pod(), await node.pod()];
   const surroundings: Surroundings = { used, untouched, runDir: directory };
   const tally: Tally = { calls: 0, refused: 0, asked: 0, shipped: 0, problems: [] };
-  let server = new ForkServer(executable, library);
+  let server = new ForkServer(executable, library, directory);
 
   const tryOne = async (call: MadeUp): Promise<void> => {
     response = call.response;
@@ -110,7 +110,7 @@ export async function work(what: Work, tell: (tally: Tally) => void) {
   for (let batch = 0; goesOn(); batch++) {
     if (batch > 0 && batch % BATCHES_A_SERVER === 0) {
       server.close();
-      server = new ForkServer(executable, library);
+      server = new ForkServer(executable, library, directory);
     }
     const numRuns = Math.min(BATCH, count - tally.calls);
     for (const call of fc.sample(calls(surroundings), { numRuns, seed: seed + batch })) {
