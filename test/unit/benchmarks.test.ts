@@ -81,7 +81,7 @@ const meshed = plugin.scenarios.find(({ pod, delayMs, parallel }) => pod === "me
 const claims: readonly (readonly [RegExp, readonly (string | undefined)[]])[] = [
   [/static executable of about ([\d.]+) MB/g, [((executable?.bytes ?? 0) / 1e6).toFixed(1)]],
   [
-    /ADD of a meshed pod takes ([\d.]+) ms in the median, linkerd's ([\d.]+) ms/g,
+    /call \(ADD\) for a meshed pod takes ([\d.]+) ms in the median, linkerd's ([\d.]+) ms/g,
     [meshed?.ours.medianMs.toFixed(1), meshed?.peer.medianMs.toFixed(1)],
   ],
   [
