@@ -165,7 +165,7 @@ export class Kubectl {
   }
 }
 
-/** A text without control characters, which would reach the user's terminal: anybody who may write an Event chooses them. */
+/** A text without control characters: anyone who may write an Event could send them to the user's terminal. */
 const printable = (text: string): string => text.replace(/[^\P{Cc}\n\t]/gu, "");
 
 /** The end of kubectl's error output; client-go's log lines come before it, and begin with a letter and a date. */

@@ -40,7 +40,7 @@ export function indented(text: string, indent: number, columns: number | undefin
 }
 
 /**
- * A text whose lines after the first stand further to the right.
+ * Indents the lines of a text after the first.
  * @param indent of those lines
  */
 export function hanging(text: string, indent: number, columns: number | undefined): string {

@@ -1,4 +1,4 @@
-/** The result of one check. `warning`: it works, but not as one would expect; `error`: it does not. */
+/** The result of one check. `warning`: it works, but not as expected; `error`: it does not work. */
 export interface Finding {
   readonly category: string;
   /** The expected state. */

@@ -16,9 +16,9 @@ import { CNI_NAME, Container as ContainerName, InstallerVariable, Label, NRI_NAM
 
 /** The name of the chart's resources. */
 export const NAME = CNI_NAME;
-/** What selects the chart's pods. */
+/** The label of the chart's pods. */
 export const SELECTOR = { key: Label.app, value: NAME } as const;
-/** The container that installs. */
+/** Name of the installer's container. */
 const INSTALLER = ContainerName.installer;
 /** The values of this label on the chart's pods: the installer's, and those of the NRI plugin. */
 export const OWN_PODS: readonly string[] = [NAME, NRI_NAME];
@@ -26,7 +26,7 @@ export const OWN_PODS: readonly string[] = [NAME, NRI_NAME];
 /** Whether a pod is one of the NRI plugin's. */
 export const isNri = ({ metadata }: CheckedPod): boolean => metadata.labels?.[SELECTOR.key] === NRI_NAME;
 
-/** The container whose log says what a pod of the chart's does. */
+/** The main container of a pod of the chart. */
 export const mainContainer = (pod: CheckedPod): string => (isNri(pod) ? ContainerName.nri : INSTALLER);
 
 /** What identifies an object or an item of a list. */
@@ -111,16 +111,16 @@ export const conditionOf = (
 export const isReady = (pod: CheckedPod): boolean =>
   pod.metadata.deletionTimestamp === undefined && conditionOf(pod, "Ready")?.status === "True";
 
-/** Pods in the order in which their logs are worth reading: those that are not ready first. */
+/** Sorts pods that are not ready first: their logs matter most. */
 export const unreadyFirst = (pods: readonly CheckedPod[]): readonly CheckedPod[] => [
   ...pods.filter((pod) => !isReady(pod)),
   ...pods.filter(isReady),
 ];
 
-/** How many lines of a log are read: the plugin's lines stand in the installer's log, one for each pod that starts. */
+/** How many lines of a log are read. The installer's log has a line of the plugin for each pod that starts. */
 export const LOG_LINES = 20_000;
 
-/** A DaemonSet's pod that has no node yet says for which one it was made. */
+/** A DaemonSet's pod that is not scheduled yet names its node in its affinity. */
 export function nodeOf({ spec }: CheckedPod): string {
   if (spec?.nodeName !== undefined) return spec.nodeName;
   const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;

@@ -33,7 +33,7 @@ const IN_ORDER = Object.keys(SIGNS) as PlatformName[];
 /** The platform of a node; undefined if it has no sign of one. */
 export const platformOf = (node: NodeObject): PlatformName | undefined => IN_ORDER.find((name) => SIGNS[name](node));
 
-/** What the API server tells about the CNI directories of a node. */
+/** What the API server knows about the CNI directories of a node. */
 export interface Host {
   /** The platform or its variant, for messages. */
   readonly title: string;

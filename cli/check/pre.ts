@@ -63,12 +63,12 @@ export async function readBefore(kubectl: Kubectl, namespace: string): Promise<B
   return { namespace, ...parts };
 }
 
-/** What the checks judge. */
+/** The state of the cluster that the checks read. */
 interface Cluster extends Before {
   readonly linux: readonly NodeObject[];
   /** Nodes that can have the installer. */
   readonly possible: readonly NodeObject[];
-  /** The possible nodes by what is known about their directories. */
+  /** These nodes, grouped by their directories. */
   readonly hosts: readonly (readonly [host: Host, nodes: readonly NodeObject[]])[];
 }
 

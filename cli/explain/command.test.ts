@@ -125,7 +125,7 @@ test("explain cronjob/web explains its Jobs' pods", async () => {
 });
 
 test.each([
-  ["sts/web", "sts shop/web has no pod now"],
+  ["sts/web", "sts shop/web has no pod, and only a pod shows"],
   ["ds/web", "no ds web in namespace shop"],
 ])("explain %s: %s", async (owner, message) => {
   const { code, err } = await runIn({ programs: { kubectl: withOwners() } }, ["explain", owner, "-n", "shop"]);

@@ -32,7 +32,7 @@ function meantBy(key: string): string | undefined {
   return meant === undefined ? undefined : `${SETTING_PREFIX}${meant}`;
 }
 
-/** Annotations of a pod and its namespace that look like a setting and are none, or have a newer name. */
+/** Notes about annotations of a pod and its namespace that look like a setting but are not, or have a newer name. */
 function misspeltNotes({ pod, namespace }: Evidence): readonly string[] {
   const { namespace: space, name } = nameOf(pod);
   const owners = [

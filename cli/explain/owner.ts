@@ -89,6 +89,6 @@ export async function podsOf(
   const pods = lists.flat();
   if (pods.length > 0) return pods;
   throw new Error(
-    `${owner} ${namespace}/${named.name} has no pod now, and only a pod says what the injector made of it: see kubectl describe`,
+    `${owner} ${namespace}/${named.name} has no pod, and only a pod shows what the injector configured: see kubectl describe`,
   );
 }
