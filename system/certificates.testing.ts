@@ -2,7 +2,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import { isIP } from "node:net";
 
-export type KeyKind = "rsa" | "rsa-1024" | "P-256" | "P-384" | "P-521" | "Ed25519";
+type KeyKind = "rsa" | "rsa-1024" | "P-256" | "P-384" | "P-521" | "Ed25519";
 
 /** A certificate with its key. */
 export interface Issued {

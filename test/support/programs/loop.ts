@@ -1,6 +1,6 @@
 /** Programs that exercise the event loop; the first argument names one. Each prints what happened, in order. */
 import { host } from "../../../system/engine/host";
-import { inChild, onSignal, ready, run, Signals } from "../../../system/engine/loop";
+import { inChild, ready, run } from "../../../system/engine/loop";
 
 const print = (text: string) => void host.write(1, host.encode(`${text}\n`));
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
@@ -75,17 +75,6 @@ const programs: Readonly<Record<string, (...args: string[]) => Promise<unknown>>
       left = host.wait(-1, new Uint8Array(8), 1);
     }
     print(`children ${left}`);
-  },
-  async signals() {
-    let count = 0;
-    const stopped = new Promise<void>((resolve) => {
-      onSignal(Signals.SIGTERM, () => {
-        print(`signal ${++count}`);
-        if (count === 2) resolve();
-      });
-    });
-    print("waiting");
-    await stopped;
   },
   async rejection() {
     void Promise.reject(new Error("not handled"));

@@ -57,17 +57,14 @@ interface Order {
   readonly size?: number;
   readonly deadlineMs?: number;
   readonly abortMs?: number;
-  /** Keeps them open and prints the memory they take. */
-  readonly hold?: boolean;
 }
 
 async function exchange(order: Order): Promise<unknown> {
-  const { target, plain = false, size = 100, deadlineMs = 30_000, abortMs, hold = false } = order;
+  const { target, plain = false, size = 100, deadlineMs = 30_000, abortMs } = order;
   const abort = new AbortController();
   if (abortMs !== undefined) setTimeout(() => abort.abort(), abortMs);
   try {
     const connection = await (plain ? connectTcp : connectTls)(target, { deadlineMs, signal: abort.signal });
-    if (hold) open.add(connection);
     const sent = randomBytes(size);
     const writing = connection.write(sent);
     const hash = [];
@@ -78,7 +75,7 @@ async function exchange(order: Order): Promise<unknown> {
       left -= bytes.length;
     }
     await writing;
-    if (!hold) connection.close();
+    connection.close();
     const isSame = size > 100_000 || hash.every((byte, at) => byte === sent[at]);
     return isSame ? "same" : "different";
   } catch (error) {
@@ -113,10 +110,7 @@ const programs: Readonly<Record<string, (...args: string[]) => Promise<void>>> =
   },
   async connect(order) {
     const asked = JSON.parse(order ?? "") as Order;
-    const before = resident();
-    const made = await Promise.all(Array.from({ length: asked.count ?? 1 }, () => exchange(asked)));
-    print({ made, before, after: resident() });
-    if (asked.hold) await readLine();
+    print(await Promise.all(Array.from({ length: asked.count ?? 1 }, () => exchange(asked))));
   },
   async reading(target) {
     const connection = await connectTls(JSON.parse(target ?? ""), { deadlineMs: 30_000 });
