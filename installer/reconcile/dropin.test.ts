@@ -68,20 +68,6 @@ describe("with a runtime that reads drop-ins", () => {
     expect(readdirSync(folder())).toEqual(["50-tuning.conf"]);
   });
 
-  test("a folder that is empty is removed, one with files of others stays", async () => {
-    on({ [NAME]: LIST });
-    mkdirSync(folder());
-    const installer = node.installer();
-    await installer.reconcile();
-    await installer.remove(false);
-    expect(existsSync(folder())).toBe(false);
-    const next = node.installer("second");
-    await next.reconcile();
-    writeFileSync(node.path("net.d", "k", "50-tuning.conf"), '{"type":"tuning"}');
-    await next.remove(false);
-    expect(readdirSync(folder())).toEqual(["50-tuning.conf"]);
-  });
-
   test.each([
     ["that cannot be loaded", "50-broken.conf", "{", "problem", "50-broken.conf is not valid JSON"],
     ["that calls our plugin", "50-ours.conf", '{"type":"linkerd-cni"}', "log", "calls linkerd-cni, too"],
@@ -131,37 +117,6 @@ describe("with a runtime that reads drop-ins", () => {
     rmSync(node.path("bin", "vendor"));
     expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("bin lacks vendor, which") });
     expect(called()).toEqual(["bridge", "vendor", "linkerd-cni-redirect"]);
-  });
-
-  test("an edit becomes a drop-in: the owner's file is restored", async () => {
-    on({ [NAME]: LIST }, FORMER);
-    const [before, first] = [node.content(), inode()];
-    const installer = node.installer();
-    await installer.reconcile();
-    expect(node.types(NAME)).toEqual(["bridge", "linkerd-cni"]);
-    node.runtime = READER;
-    expect(await installer.reconcile()).toEqual({ chain: dropin() });
-    expect([node.read(NAME), inode(), called()]).toEqual([LIST, first, ["bridge", "linkerd-cni-redirect"]]);
-    expect(Object.keys(node.content()).filter((name) => name.includes("original"))).toEqual([]);
-    await installer.remove(false);
-    expect(node.content()).toEqual(before);
-  });
-
-  test("a drop-in becomes an edit when the runtime is replaced by one that does not read it", async () => {
-    on({ [NAME]: LIST });
-    const before = node.content();
-    const installer = node.installer();
-    await installer.reconcile();
-    node.runtime = FORMER;
-    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
-    expect(node.choice).toMatchObject({
-      way: "edit",
-      why: expect.stringContaining(`${FORMER} does not read drop-ins`),
-    });
-    expect(node.types(NAME)).toEqual(["bridge", "linkerd-cni"]);
-    expect(existsSync(folder())).toBe(false);
-    await installer.remove(false);
-    expect(node.content()).toEqual(before);
   });
 
   test("its folder is removed with files left by a crash", async () => {
@@ -465,12 +420,6 @@ test.each([
   expect(node.content()).toEqual(before);
 });
 
-test("chaining edit edits the list, whatever the runtime reads", async () => {
-  on({ [NAME]: LIST });
-  node.chaining = "edit";
-  expect(await node.installer().reconcile()).toEqual({ chain: node.path("net.d", NAME) });
-});
-
 test("taking the node from an installer that edits, and giving it back, changes the way without losing the chain", async () => {
   on({ [NAME]: LIST });
   node.chaining = "edit";
@@ -486,19 +435,6 @@ test("taking the node from an installer that edits, and giving it back, changes 
   node.now += 60_000;
   expect((await first.reconcile()).problem).toBeUndefined();
   expect([node.read(NAME), called()]).toEqual([LIST, ["bridge", "linkerd-cni-redirect"]]);
-});
-
-test("a drop-in that an installer left is taken over by the next one", async () => {
-  on({ [NAME]: LIST });
-  const before = node.content();
-  const installer = node.installer();
-  await installer.reconcile();
-  await installer.leave();
-  expect([node.read(NAME), called()]).toEqual([LIST, ["bridge", "linkerd-cni-redirect"]]);
-  const next = node.installer("second");
-  expect(await next.reconcile()).toEqual({ chain: dropin() });
-  await next.remove(false);
-  expect(node.content()).toEqual(before);
 });
 
 test("a drop-in that was left behind is removed by the next installer, although that one does not chain", async () => {
@@ -535,6 +471,17 @@ describe("in the auxiliary chain of Multus", () => {
     on({ "00-multus.conf": multus(settings) });
     mkdirSync(node.path("vendor"));
     node.chaining = "auxiliary";
+  };
+
+  /** The chain is in another folder, which is the one of drop-ins for a list named vendor. */
+  const inOtherFolder = () => {
+    mkdirSync(folder("vendor"));
+    node.auxiliaryDir = "/net.d/vendor";
+    writeFileSync(node.path("net.d", "00-multus.conf"), multus({ clusterNetwork: "/host/net.d/10-ovn.conf" }));
+  };
+  const withOtherFolder = () => {
+    withMultus();
+    inOtherFolder();
   };
 
   test("the stanza is a file there, and the node's configuration does not change", async () => {
@@ -687,9 +634,7 @@ describe("in the auxiliary chain of Multus", () => {
     async (chaining, chained) => {
       withMultus();
       const before = node.content();
-      mkdirSync(folder("vendor"));
-      node.auxiliaryDir = "/net.d/vendor";
-      writeFileSync(node.path("net.d", "00-multus.conf"), multus({ clusterNetwork: "/host/net.d/10-ovn.conf" }));
+      inOtherFolder();
       await node.installer().reconcile();
       expect(existsSync(dropin("vendor"))).toBe(true);
       node.chaining = chaining;
@@ -708,10 +653,7 @@ describe("in the auxiliary chain of Multus", () => {
   );
 
   test("another folder's file stays until pods are chained in another way", async () => {
-    withMultus();
-    mkdirSync(folder("vendor"));
-    node.auxiliaryDir = "/net.d/vendor";
-    writeFileSync(node.path("net.d", "00-multus.conf"), multus({ clusterNetwork: "/host/net.d/10-ovn.conf" }));
+    withOtherFolder();
     const installer = node.installer();
     await installer.reconcile();
     await installer.leave();
@@ -725,10 +667,7 @@ describe("in the auxiliary chain of Multus", () => {
   });
 
   test("a folder that becomes that of the list's drop-ins keeps the file", async () => {
-    withMultus();
-    mkdirSync(folder("vendor"));
-    node.auxiliaryDir = "/net.d/vendor";
-    writeFileSync(node.path("net.d", "00-multus.conf"), multus({ clusterNetwork: "/host/net.d/10-ovn.conf" }));
+    withOtherFolder();
     const installer = node.installer();
     await installer.reconcile();
     await installer.leave();
@@ -744,10 +683,7 @@ describe("in the auxiliary chain of Multus", () => {
   });
 
   test("an uninstall removes the folder's file that an installer with another chain left", async () => {
-    withMultus();
-    mkdirSync(folder("vendor"));
-    node.auxiliaryDir = "/net.d/vendor";
-    writeFileSync(node.path("net.d", "00-multus.conf"), multus({ clusterNetwork: "/host/net.d/10-ovn.conf" }));
+    withOtherFolder();
     const installer = node.installer();
     await installer.reconcile();
     node.chaining = "auto";

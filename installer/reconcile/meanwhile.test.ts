@@ -1,6 +1,5 @@
 import { renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { type Disk, nodeDisk } from "../apply/disk";
-import { pluginFile } from "../state/plugin-file";
 import { LIST, Node, SINGLE } from "./node.testing";
 
 let node: Node;
@@ -11,7 +10,6 @@ const on = (files: Readonly<Record<string, string>>): Node => {
 afterEach(() => rmSync(node.root, { recursive: true }));
 
 const NEXT_LIST = LIST.replace("bridge", "ptp");
-const NEXT_SINGLE = SINGLE.replace("bridge", "ptp");
 
 /** A disk with a callback just before an operation on a path with this suffix. */
 function meanwhile(
@@ -50,17 +48,6 @@ const restored = async (installer: { remove(keep: boolean): Promise<void> }) => 
 
 describe("what the owner does while the plugin is being copied", () => {
   test.each([
-    ["10-k.conflist", LIST, NEXT_LIST],
-    ["10-k.conf", SINGLE, NEXT_SINGLE],
-  ])("%s is written again", async (name, first, next) => {
-    on({ [name]: first });
-    const { installer, status } = await install(meanwhile("copy", "linkerd-cni-tmp", () => replace(name, next)));
-    expect(status).toEqual({ chain: node.path("net.d", "10-k.conflist") });
-    expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
-    expect(await restored(installer)).toEqual({ [`net.d/${name}`]: next });
-  });
-
-  test.each([
     ["10-k.conflist", LIST],
     ["10-k.conf", SINGLE],
   ])("%s is deleted, and does not come back", async (name, first) => {
@@ -81,24 +68,6 @@ describe("what the owner does while the plugin is being copied", () => {
 
 describe("what the owner does at the moment of the change", () => {
   const tmp = (name: string) => `${name}.linkerd-cni-tmp`;
-
-  test.each([
-    ["a list", "10-k.conflist", LIST, NEXT_LIST],
-    ["the list for a single plugin", "10-k.conf", SINGLE, NEXT_SINGLE],
-  ])("%s is made from the latest content", async (_, name, first, next) => {
-    on({ [name]: first });
-    const { installer, status } = await install(meanwhile("create", tmp("10-k.conflist"), () => replace(name, next)));
-    expect(status).toEqual({ chain: node.path("net.d", "10-k.conflist") });
-    expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
-    expect(await restored(installer)).toEqual({ [`net.d/${name}`]: next });
-  });
-
-  test("the kept original is the one that was read", async () => {
-    on({ "10-k.conflist": LIST });
-    const { installer } = await install(meanwhile("name", "10-k.conflist", () => replace("10-k.conflist", NEXT_LIST)));
-    expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
-    expect(await restored(installer)).toEqual({ "net.d/10-k.conflist": NEXT_LIST });
-  });
 
   test("a list with the name planned for ours is not overwritten", async () => {
     on({ "10-k.conf": SINGLE });
@@ -123,25 +92,6 @@ describe("what the owner does at the moment of the change", () => {
     while (count < 8) await installer.reconcile();
     expect(await installer.reconcile()).toMatchObject({ chain: node.path("net.d", "10-k.conflist") });
     expect(node.types("10-k.conflist")).toEqual(["bridge-8", "linkerd-cni"]);
-  });
-
-  test.each([
-    ["10-k.conflist", LIST, NEXT_LIST],
-    ["10-k.conf", SINGLE, NEXT_SINGLE],
-  ])("%s that is written during a removal stays as it was written", async (name, first, next) => {
-    on({ [name]: first });
-    const files = pluginFile();
-    let armed = false;
-    const isCopy = (source: string, copy: string) => {
-      if (armed) replace(name, next);
-      armed = false;
-      return files.isCopy(source, copy);
-    };
-    const installer = node.installer("first", true, { plugin: { ...files, isCopy } });
-    await installer.reconcile();
-    armed = true;
-    await installer.remove(false);
-    expect(node.content()).toEqual({ [`net.d/${name}`]: next });
   });
 });
 
