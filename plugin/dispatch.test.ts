@@ -1,7 +1,6 @@
 import { CURRENT_VERSION, VERSIONS } from "../cni/versions";
 import { type FakeApi, FakeHost, type FakeMachine, OWN_NAMESPACE, response } from "../host/fake.testing";
 import { Open } from "../host/files";
-import { FakeNetfilter } from "../netlink/fake.testing";
 import { dispatch } from "./dispatch";
 import { config, environment, failures, NETNS, prevResult } from "./protocol-cases.testing";
 
@@ -76,15 +75,6 @@ describe("ADD", () => {
     expect(status).toBe(0);
     expect(host.requests).toEqual(["/api/v1/namespaces/shop/pods/cart-1"]);
     expect(host.sent.map(({ namespace }) => namespace)).toEqual([NETNS]);
-  });
-
-  it("replaces the rules of an earlier ADD", () => {
-    const tables = new FakeNetfilter();
-    const netfilter = (datagram: Uint8Array) => tables.exchange(datagram);
-    call(environment, config, { netfilter });
-    const { status, host } = call(environment, config, { netfilter });
-    expect(status).toBe(0);
-    expect(host.sent).toHaveLength(3);
   });
 
   it("reports a wrong annotation without terminal control characters", () => {

@@ -82,24 +82,6 @@ describe("the modes of the host", () => {
     expect(() => apply("plain", machine([], ok))).toThrow(/no iptables-restore; mode native/);
   });
 
-  it("undo the first family if the second fails", () => {
-    const made = machine(plain, ok, undefined, "ip6tables-restore");
-    expect(() => apply("plain", made)).toThrow(/ip6tables-restore --noflush failed with status 2: broken/);
-    expect(made.ran().at(-1)).toBe("/sbin/iptables-restore --noflush");
-    expect(made.host.ran.at(-1)?.input).toMatch(/-D PREROUTING .*\n-F PROXY_INIT_REDIRECT\n-X PROXY_INIT_REDIRECT\n/);
-  });
-
-  it("remove the rules of a family that only an earlier ADD programmed", () => {
-    const ours: HostRun = { ...ok, stdout: ":PROXY_INIT_OUTPUT - [0:0]\n" };
-    const made = machine(plain, ours);
-    apply("plain", made, {}, sets.slice(0, 1));
-    expect(made.ran().at(-1)).toBe("/sbin/ip6tables-restore --noflush");
-    expect(made.host.ran.at(-1)?.input).toBe("*nat\n-F PROXY_INIT_OUTPUT\n-X PROXY_INIT_OUTPUT\nCOMMIT\n");
-    const fresh = machine(plain, ok);
-    apply("plain", fresh, {}, sets.slice(0, 1));
-    expect(fresh.ran().filter((command) => command.includes("ip6tables"))).toEqual([]);
-  });
-
   it("report what could not be undone besides the failure", () => {
     let restores = 0;
     const first: Program = (path) => {
