@@ -23,9 +23,6 @@ export const ConfigMapKey = {
   stanza: "cni_network_config",
 } as const;
 
-/** The service account whose token the plugin gets. */
-export const PLUGIN_ACCOUNT = `${CNI_NAME}-plugin`;
-
 /** Containers of the charts. */
 export const Container = {
   installer: "install-cni",
@@ -69,7 +66,7 @@ export const CALL_LOG_NAME = "plugin.log";
 export const CALL_LOG = `${NodePath.runDir}/${CALL_LOG_NAME}`;
 /** The name of the installer's socket for look-ups, beside {@link CALL_LOG}. */
 export const LOOKUP_SOCKET_NAME = "lookup.sock";
-/** The plugin's kubeconfig, in the node's directory of CNI configuration. */
+/** The kubeconfig of linkerd's plugin, in the node's directory of CNI configuration. */
 export const KUBECONFIG_FILE = "ZZZ-linkerd-cni-kubeconfig";
 
 /** Directory under which the installer's container sees the node's directories. */
@@ -107,9 +104,6 @@ export const InstallerVariable = {
   stanza: "CNI_NETWORK_CONFIG",
   stanzaFile: "CNI_NETWORK_CONFIG_FILE",
   stopPolicy: "UNINSTALL_ON_STOP",
-  pluginAccount: "PLUGIN_SERVICE_ACCOUNT",
-  pluginTokenSeconds: "PLUGIN_TOKEN_SECONDS",
-  tokenOnNode: "PLUGIN_TOKEN_ON_NODE",
   nodeTaint: "NODE_TAINT",
   nriEvents: "NRI_EVENTS",
   pluginLog: "PLUGIN_LOG",

@@ -99,7 +99,7 @@ export interface Stanza {
   readonly linkerd: LinkerdConfig;
   /** @default "auto" */
   readonly "pod-lookup": PodLookup;
-  /** STATUS fails when the kubeconfig or its token cannot work. @default false */
+  /** STATUS fails when the stanza is invalid, or the mode cannot work. @default false */
   readonly "strict-status": boolean;
   /** The directory on the node of the log of calls and the installer's socket. @default "/run/linkerd-cni" */
   readonly "run-dir"?: string;

@@ -102,10 +102,10 @@ test("resources of features are public members", () => {
     prometheusRule: { enabled: true },
     grafanaDashboard: { enabled: true },
   });
-  const { plugin, nri, monitoring, networkPolicy, resourceQuota } = cni;
+  const { role, roleBinding, nri, monitoring, networkPolicy, resourceQuota } = cni;
   const { podMonitor, prometheusRule, dashboard } = monitoring;
   const nris = [nri.networkPolicy, nri.daemonSet];
-  const members = [...Object.values(plugin), ...nris, podMonitor, prometheusRule, dashboard];
+  const members = [role, roleBinding, ...nris, podMonitor, prometheusRule, dashboard];
   const objects = new Set(cni.node.findAll());
   for (const member of [...members, networkPolicy, resourceQuota]) expect(objects).toContain(member);
 });

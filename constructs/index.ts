@@ -1,5 +1,5 @@
 export { Installation, type InstallationProps, type Labels } from "./installation";
-export { LinkerdCni, type LinkerdCniProps, type PluginResources } from "./linkerd-cni";
+export { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 export type { Monitoring, PodMonitor } from "./monitoring/monitoring";
 export { LinkerdMultus, type LinkerdMultusProps } from "./multus/linkerd-multus";
 export { LinkerdMultusNamespace, type LinkerdMultusNamespaceProps } from "./multus/namespace";

@@ -92,9 +92,8 @@ test("the resources that linkerd check looks for, each with the label that pruni
     "ServiceAccount/linkerd-cni",
     "ClusterRole/linkerd-cni",
     "ClusterRoleBinding/linkerd-cni",
-    ...["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"].map(
-      (kind) => `${kind}/linkerd-cni-plugin`,
-    ),
+    "Role/linkerd-cni",
+    "RoleBinding/linkerd-cni",
     "ConfigMap/linkerd-cni-config",
     "DaemonSet/linkerd-cni",
   ]);
@@ -103,18 +102,15 @@ test("the resources that linkerd check looks for, each with the label that pruni
   }
 });
 
-test("without a dedicated token, the plugin has no service account and the installer requests no token", () => {
-  const pluginToken = { dedicated: false };
-  expect(synthesized({ pluginToken }).map(({ metadata }) => metadata.name)).not.toContain("linkerd-cni-plugin");
-  const names = containers({ pluginToken })[0]?.env?.map(({ name }) => name);
+test("the plugin has no account, and the installer may create tokens of its own", () => {
+  expect(synthesized({}).map(({ metadata }) => metadata.name)).not.toContain("linkerd-cni-plugin");
+  expect(found("Role", {})).toMatchObject({
+    rules: [{ resources: ["serviceaccounts/token"], resourceNames: ["linkerd-cni"], verbs: ["create"] }],
+  });
+  const names = containers({})[0]?.env?.map(({ name }) => name);
   expect(names?.filter((name) => name.startsWith("PLUGIN_"))).toEqual([]);
-});
-
-test("the plugin's token may stay off the node", () => {
-  const pluginToken = { onNode: false };
-  const variable = { name: "PLUGIN_TOKEN_ON_NODE", value: "false" };
-  expect(containers({ pluginToken })[0]?.env).toContainEqual(variable);
-  expect(containers({})[0]?.env).not.toContainEqual(variable);
+  const former = { pluginToken: { dedicated: true, expirationSeconds: 600, onNode: true } } as LinkerdCniProps;
+  expect(synthesized(former)).toEqual(synthesized({}));
 });
 
 test("every resource has the user's annotations besides its own, pods do not", () => {

@@ -1,16 +1,7 @@
 import type { ApiObject } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
-import {
-  AdminPath,
-  Annotation,
-  CNI_NAME,
-  CONFIG_MAP,
-  ConfigMapKey,
-  Label,
-  NRI_NAME,
-  PLUGIN_ACCOUNT,
-} from "../cni/contract";
+import { AdminPath, Annotation, CNI_NAME, CONFIG_MAP, ConfigMapKey, Label, NRI_NAME } from "../cni/contract";
 import {
   and,
   define,
@@ -43,7 +34,6 @@ import { networkPolicySpec } from "./network-policy";
 import { LinkerdNri, NRI_PORT_NAME, NRI_SELECTOR, nriPodSpec, nriUpdateStrategy } from "./nri";
 import { overlaid } from "./overlaid";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
-import { pluginRules, tokenRules } from "./plugin-token";
 import { type Directories, type PodParts, podSpec, updateStrategy } from "./pod";
 import { proxyUidPolicy } from "./proxy-uid";
 import { binding, roleRules } from "./rbac";
@@ -63,20 +53,6 @@ const NODE_LABEL = { action: "replace", sourceLabels: ["__meta_kubernetes_pod_no
 
 /** Any part of the stanza, and additional keys. */
 type Extra = Readonly<Record<string, unknown>>;
-
-/** Resources only for the plugin on the nodes. */
-export interface PluginResources {
-  /** The service account of the plugin. */
-  readonly serviceAccount: ApiObject;
-  /** The plugin's read permissions. */
-  readonly clusterRole: ApiObject;
-  /** Gives them to the plugin's service account. */
-  readonly clusterRoleBinding: ApiObject;
-  /** The installer's permission to create the plugin's tokens. */
-  readonly role: ApiObject;
-  /** Gives it to the installer's service account. */
-  readonly roleBinding: ApiObject;
-}
 
 /**
  * The values of the chart and its namespace. A value that is not given has its default, or in a Helm chart its value.
@@ -99,8 +75,10 @@ export class LinkerdCni extends Installation<Values> {
   readonly networkPolicy: ApiObject | undefined;
   /** With `resourceQuota.create`: pods of the priority class may be created outside kube-system. */
   readonly resourceQuota: ApiObject | undefined;
-  /** With `pluginToken.dedicated`: the service account of the plugin on the nodes, and its permissions. */
-  readonly plugin: PluginResources;
+  /** The installer's permission to create tokens of its own account. */
+  readonly role: ApiObject;
+  /** Gives `role` to the installer. */
+  readonly roleBinding: ApiObject;
   /** With `nri.enabled`: the NRI plugin on every node. */
   readonly nri: LinkerdNri;
   /** With `nodeTaint.enabled`: the startup taint and its policies. */
@@ -124,7 +102,9 @@ export class LinkerdCni extends Installation<Values> {
     this.monitoring = this.createMonitoring();
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
-    this.plugin = this.createPluginAccount();
+    const [role, roleBinding] = this.createTokenRole();
+    this.role = role;
+    this.roleBinding = roleBinding;
     this.nri = new LinkerdNri(this, "nri", {
       values: this.values,
       metadata: (own, annotations) => ({ ...this.metadata(own, annotations), name: NRI_NAME }),
@@ -233,44 +213,15 @@ export class LinkerdCni extends Installation<Values> {
     });
   }
 
-  /**
-   * With `pluginToken.dedicated`: the service account of the plugin, and the installer's permission to create its
-   * tokens.
-   */
-  protected createPluginAccount(): PluginResources {
-    const { dedicated } = this.values.pluginToken;
-    const metadata = { ...this.metadata(), name: PLUGIN_ACCOUNT };
-    const clusterMetadata = { ...this.clusterMetadata(), name: PLUGIN_ACCOUNT };
-    const serviceAccount = this.add<k8s.KubeServiceAccountProps>("plugin-service-account", k8s.KubeServiceAccount.GVK, {
-      when: dedicated,
-      metadata,
-      automountServiceAccountToken: false,
+  /** The installer's permission to create a token of its own account that is not bound to its pod. */
+  protected createTokenRole(): readonly [role: ApiObject, roleBinding: ApiObject] {
+    const rule = { apiGroups: [""], resources: ["serviceaccounts/token"], resourceNames: [NAME], verbs: ["create"] };
+    const role = this.add<k8s.KubeRoleProps>("role", k8s.KubeRole.GVK, { metadata: this.metadata(), rules: [rule] });
+    const roleBinding = this.add<k8s.KubeRoleBindingProps>("role-binding", k8s.KubeRoleBinding.GVK, {
+      metadata: this.metadata(),
+      ...binding("Role", NAME, this.namespace),
     });
-    const clusterRole = this.add<k8s.KubeClusterRoleProps>("plugin-cluster-role", k8s.KubeClusterRole.GVK, {
-      when: dedicated,
-      metadata: clusterMetadata,
-      rules: pluginRules,
-    });
-    const clusterRoleBinding = this.add<k8s.KubeClusterRoleBindingProps>(
-      "plugin-cluster-role-binding",
-      k8s.KubeClusterRoleBinding.GVK,
-      {
-        when: dedicated,
-        metadata: clusterMetadata,
-        ...binding("ClusterRole", PLUGIN_ACCOUNT, this.namespace),
-      },
-    );
-    const role = this.add<k8s.KubeRoleProps>("plugin-role", k8s.KubeRole.GVK, {
-      when: dedicated,
-      metadata,
-      rules: tokenRules,
-    });
-    const roleBinding = this.add<k8s.KubeRoleBindingProps>("plugin-role-binding", k8s.KubeRoleBinding.GVK, {
-      when: dedicated,
-      metadata,
-      ...binding("Role", PLUGIN_ACCOUNT, this.namespace, NAME),
-    });
-    return { serviceAccount, clusterRole, clusterRoleBinding, role, roleBinding };
+    return [role, roleBinding];
   }
 
   /** With platform `openshift`: the permission to use the security context constraint that the installer needs. */

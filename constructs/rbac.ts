@@ -1,6 +1,5 @@
 import type { k8s } from "cdk8s-plus-27";
 import { type Input, not, or, type Parts, type Refs, when } from "../helm/index";
-import { pluginRules } from "./plugin-token";
 import type { NodeTaint } from "./taint";
 import type { Values } from "./values";
 
@@ -11,8 +10,10 @@ export function roleRules(values: Refs<Values>, daemonSet: string, taint: NodeTa
   const linkerds = { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"] };
   return [
     when(not(minimal), { ...linkerds, verbs: ["list", "get", "watch"] }),
-    // The plugin uses the installer's token if it has no own token.
-    ...pluginRules.map((rule) => when(minimal, rule)),
+    // The plugin's look-ups.
+    when(minimal, { apiGroups: [""], resources: ["pods", "namespaces"], verbs: ["get"] }),
+    // The one in the namespace default: a role there would require permissions in it to install the chart.
+    when(minimal, { apiGroups: [""], resources: ["services"], resourceNames: ["kubernetes"], verbs: ["get"] }),
     // It reads the node's container runtime, and when it stops, whether the DaemonSet still selects the node.
     when(minimal, { apiGroups: [""], resources: ["nodes"], verbs: ["get"] }),
     // A stopping installer asks whether its own DaemonSet is gone.

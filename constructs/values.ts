@@ -5,7 +5,6 @@ import { group, value, valuesOf } from "../helm/index";
 import { MUTATING_POLICY_VERSIONS } from "./admission";
 import { monitoring } from "./monitoring/values";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
-import { pluginToken } from "./plugin-token";
 import { nodeTaint } from "./taint";
 import {
   commonAnnotations,
@@ -262,6 +261,7 @@ const LOG_LEVEL_NAMES = [...LOG_LEVELS, "warning", "fatal", "panic"] as const;
  */
 export const FORMER_VALUES: Readonly<Record<string, string>> = {
   partials: "values of a library of linkerd's charts",
+  pluginToken: "the plugin has no token, because it asks the installer",
   podEvents: "the kubelet publishes an Event with the plugin's message",
   namespace: "the release's namespace is used (helm install --namespace)",
   installNamespace: "helm makes the namespace (helm install --create-namespace)",
@@ -404,8 +404,8 @@ export const values = valuesOf({
   strictStatus: value.boolean({
     default: false,
     description:
-      "Report the node as not ready (CNI STATUS) while the plugin's credentials do not work, or its kernel is too old " +
-      "for iptablesMode",
+      "Report the node as not ready (CNI STATUS) while the plugin's configuration is invalid, or the kernel is too old for " +
+      "iptablesMode",
   }),
   healthPort: value.integer({
     min: 0,
@@ -468,7 +468,6 @@ export const values = valuesOf({
     examples: [{ type: "RuntimeDefault" }],
   }),
   rbac,
-  pluginToken,
   networkPolicy,
   namespaceUIDRange,
   helmTest,

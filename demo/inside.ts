@@ -89,7 +89,7 @@ async function demonstrate(handover: Handover, directory: string, progress: Prog
     await node.create(handover.primaryPlugin, ipv6);
     const stanza = await defaultStanza(handover.manifests, ipv6);
     const before = await snapshot(node.directory);
-    await progress.step("install: executable, kubeconfig, chain", () => node.install(api, stanza));
+    await progress.step("install: executable, chain", () => node.install(api, stanza));
     const seen = sandbox === undefined ? {} : await runPods({ node, sandbox, api, pods, progress, proxyUid });
     await progress.step("uninstall", () => node.uninstall());
     return {

@@ -38,9 +38,9 @@ export function reasonOf({ step, error, text: given }: TlsFailure, limitMs: numb
   if (error === -Errno.ETIMEDOUT) return `no connection within ${limitMs} ms`;
   switch (step) {
     case "ca":
-      return `the kubeconfig's certificate authority cannot be read: ${text}`;
+      return `the certificate authority cannot be read: ${text}`;
     case "certificate":
-      return `the kubeconfig's client certificate cannot be used: ${text}`;
+      return `the client certificate cannot be used: ${text}`;
     case "verify":
       return `its certificate is not trusted: ${text}`;
     case "connect":

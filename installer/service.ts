@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { AdminPath, ApiReach, CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { readApiServer } from "../kubernetes/in-cluster";
@@ -7,13 +6,12 @@ import { type Answer, type HttpServer, health, metrics, serve } from "../process
 import type { Log } from "../process/log";
 import { Loop } from "../process/loop";
 import { dirname } from "../system/path";
-import { type Access, AccessCheck } from "./api/access";
+import { type Access, AccessCheck, type Verdict } from "./api/access";
 import { ApiConnection } from "./api/api-connection";
-import { Credentials } from "./api/credentials";
-import { kubeconfig } from "./api/kubeconfig";
-import { LookupServer } from "./api/lookup-server";
+import { isServed, LookupServer } from "./api/lookup-server";
 import { OwnDaemonSet } from "./api/own-daemonset";
 import { PodEvents } from "./api/pod-events";
+import { UnboundToken } from "./api/unbound-token";
 import type { Disk } from "./apply/disk";
 import { hostFacts } from "./host/host-facts";
 import { isCrio, preflight } from "./host/preflight";
@@ -24,7 +22,6 @@ import { stanzaForNode } from "./reconcile/stanza";
 import { askForDaemonSet, decide, decideBySettings, type StopDecision } from "./reconcile/stop-decision";
 import type { Settings } from "./settings";
 import { readAttachments } from "./state/attachments";
-import { tokenIn } from "./state/kubeconfig-file";
 import { linkedDirectories } from "./state/links";
 import { Mounts } from "./state/mounts";
 import { foldersWithDropin } from "./state/observe";
@@ -41,8 +38,8 @@ interface ServiceDeps {
   readonly log: Log;
 }
 
-const RENEW_EVERY_MS = 5_000;
-/** How long the first reconciliation waits for the plugin's token and what it has to know. */
+const WORK_EVERY_MS = 5_000;
+/** How long the first reconciliation waits for what it has to know. */
 const ASK_FIRST_MS = 4_000;
 /**
  * Interval of requests that the API server has not answered, or always refuses with a user's own role; also for the
@@ -50,22 +47,14 @@ const ASK_FIRST_MS = 4_000;
  */
 const ASK_AGAIN_MS = 60_000;
 
-/** The token of the kubeconfig on the node. */
-function knownToken({ kubeconfig: path }: Paths): string | undefined {
-  try {
-    return tokenIn(readFileSync(path, "utf8"));
-  } catch {
-    return undefined;
-  }
-}
-
-/** Runs one installer: reconciles the node, renews the token, answers health checks, and stops in order. */
+/** Runs one installer: reconciles the node, looks pods up, answers health checks, and stops in order. */
 export class Service {
   private readonly stopping = new AbortController();
   private readonly instruments = createInstruments();
   private readonly paths: Paths;
   private readonly reconciler: Reconciler;
-  private readonly credentials: Credentials;
+  private readonly access: AccessCheck;
+  private readonly unbound: UnboundToken;
   private readonly connection: ApiConnection;
   private readonly lookups: LookupServer;
   /** Keeps the look-ups served. */
@@ -85,28 +74,16 @@ export class Service {
     const { settings, disk, sleep, log } = deps;
     this.paths = pathsOf(settings);
     const own = () => readApiServer(settings.cluster);
-    const { pluginAccount: account } = settings;
-    const renewals = this.instruments.tokenRenewals;
     const { namespace, name } = settings.pod ?? { namespace: "default", name: CNI_NAME };
     const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
     const transport = (access: Access) => this.connection.as(access);
-    const access = new AccessCheck({ transport, path: pod, clock: systemClock });
-    const verify = access.check.bind(access);
     const clock = systemClock;
-    const credentialDeps = {
-      own,
-      transport,
-      verify,
-      log,
-      renewals,
-      clock,
-      ...(account === undefined ? {} : { account }),
-    };
-    this.credentials = new Credentials(credentialDeps, knownToken(this.paths));
+    this.access = new AccessCheck({ transport, path: pod, clock });
+    this.unbound = new UnboundToken({ own, transport, log, clock });
     this.connection = new ApiConnection({
-      access: () => this.credentials.current(),
+      access: own,
       path: pod,
-      answered: ({ token }, status) => access.learn(token, status),
+      answered: ({ token }, status) => this.access.learn(token, status),
       log,
       clock,
     });
@@ -123,7 +100,6 @@ export class Service {
       runtime: this.runtime,
       multipleBinDirs: settings.multipleBinDirs,
       stanza: stanzaForNode(settings, this.daemonSet?.name),
-      kubeconfig: kubeconfig(this.credentials.current(), settings.tokenOnNode),
     });
     const plugin = pluginFile();
     const { paths, instruments } = this;
@@ -133,7 +109,8 @@ export class Service {
       wanted,
       disk,
       plugin,
-      accepts: async (token) => (token === undefined ? this.credentials.verifyToKeep() : verify({ ...own(), token })),
+      accepts: () => this.verify(),
+      isServed: () => isServed(settings.lookupSocket),
       passesOverBroken: () => passesOverBroken(this.runtime),
       log,
       instruments,
@@ -176,19 +153,19 @@ export class Service {
       log.info(`the node's CNI configuration is left alone: ${redirects}`);
     }
     // One after the other, over one connection. A silent API server delays the chain only so long.
-    const asked = this.credentials.renew().then(async () => {
-      if (await this.learn()) this.scheduler.wake();
+    const asked = this.learn().then((isNews) => {
+      if (isNews) this.scheduler.wake();
     });
     // Meanwhile the plugin is copied; the first run waits for it when it is due.
     void this.reconciler.prepare();
     await Promise.race([asked, this.deps.sleep(ASK_FIRST_MS)]);
     if (signal.aborted) return;
     this.scheduled = this.scheduler.run();
-    const renewals = new Loop(() => this.renew(), { clock: systemClock, signal });
+    const periodic = new Loop(() => this.work(), { clock: systemClock, signal });
     try {
-      // The first check also tells whether the token is accepted, so the renewals need not ask.
-      const renewed = this.connection.checkIfDue().then(() => renewals.run());
-      await Promise.all([this.scheduled, renewed, this.serving.run()]);
+      // The first check also tells whether the token is accepted, so the others need not ask.
+      const working = this.connection.checkIfDue().then(() => periodic.run());
+      await Promise.all([this.scheduled, working, this.serving.run()]);
     } finally {
       this.end();
     }
@@ -226,7 +203,7 @@ export class Service {
     const linked = linkedDirectories(netDir, this.paths);
     // Drop-ins that runtimes append count, not only the list.
     const below = foldersWithDropin(this.paths);
-    return [...new Set([netDir, binDir, settings.cluster.serviceAccountDir, ...mounted, ...linked, ...below])];
+    return [...new Set([netDir, binDir, ...mounted, ...linked, ...below])];
   }
 
   private readEarlier(): void {
@@ -256,30 +233,24 @@ export class Service {
   private async keepLookups(): Promise<number> {
     const dueMs = await this.connection.checkIfDue();
     if (!this.stopping.signal.aborted) await this.lookups.keep();
-    return Math.min(dueMs, RENEW_EVERY_MS);
+    return Math.min(dueMs, WORK_EVERY_MS);
   }
 
   /** The periodic work. Returns when it is due again. */
-  private async renew(): Promise<number> {
+  private async work(): Promise<number> {
     try {
-      if (await this.hasOtherToken()) this.scheduler.wake();
-      else this.followPlugin();
+      this.followPlugin();
       if (await this.learnAgain()) this.scheduler.wake();
-      await Promise.all([this.liftTaint(), this.podEvents?.publish()]);
+      await Promise.all([this.unbound.renew(), this.liftTaint(), this.podEvents?.publish()]);
     } catch (error) {
       this.deps.log.warn(reasonOf(error));
     }
-    return RENEW_EVERY_MS;
+    return WORK_EVERY_MS;
   }
 
-  /** Probes also ask; without probes, only this notices a refused token. */
-  private async hasOtherToken(): Promise<boolean> {
-    const unreadable = { kind: "unknown" } as const; // the reconciliation reports it
-    const verdict = await this.credentials.verify().catch(() => unreadable);
-    const renewed = await this.credentials.renew();
-    // A token becomes invalid with the Node object that it is bound to.
-    if (renewed) this.taint?.lookAgain();
-    return renewed || verdict.kind === "refused";
+  /** Whether the API server accepts this pod's token. @throws if there is none */
+  private async verify(): Promise<Verdict> {
+    return this.access.check(readApiServer(this.deps.settings.cluster));
   }
 
   private async liftTaint(): Promise<void> {
@@ -326,11 +297,11 @@ export class Service {
     if (pod === undefined) return { remove: false, why: "POD_NAMESPACE and POD_NAME do not name our pod" };
     if (name === undefined) return { remove: false, why: `pod ${pod.namespace}/${pod.name} belongs to no DaemonSet` };
     const ask = () => {
-      const access = this.credentials.ofPlugin();
+      const { access } = this.unbound;
       const own = this.connection.as(readApiServer(settings.cluster));
-      const plugin = access && this.connection.as(access);
+      const unbound = access && this.connection.as(access);
       const daemonSet = { namespace: pod.namespace, name };
-      return askForDaemonSet({ daemonSet, node, pod: pod.name, own, plugin });
+      return askForDaemonSet({ daemonSet, node, pod: pod.name, own, unbound });
     };
     try {
       const tell = (why: string) => log.info(`stopping: ${why}: asking again`);
@@ -364,7 +335,7 @@ export class Service {
   private async ready(): Promise<Answer> {
     const { problem, choice } = this.scheduler.status;
     if (problem !== undefined) return health(problem);
-    const verdict = await this.credentials.verify();
+    const verdict = await this.verify();
     if (verdict.kind === "refused") return health(verdict.why);
     if (this.lookups.unserved !== "") return health(this.lookups.unserved);
     const unreached = this.connection.problem && `${ApiReach.lost}: ${this.connection.problem}`;

@@ -18,7 +18,6 @@ import { type InCluster, readInCluster } from "../kubernetes/in-cluster";
 import { LOG_FORMATS, type LogFormat } from "../process/log";
 import { type Environment, SettingsReader } from "../process/settings";
 import { dirname, join } from "../system/path";
-import type { PluginAccount } from "./api/credentials";
 import { type NodeTaint, readNodeTaint } from "./taint";
 
 /** A directory of the node: its path on the node, and its mount path here. */
@@ -37,6 +36,7 @@ export interface Settings {
   readonly binDir: NodeDirectory;
   /** Directory in this container that holds the plugin. */
   readonly pluginDir: string;
+  /** Name of the kubeconfig of linkerd's plugin. */
   readonly kubeconfigName: string;
   /** Add the plugin to the active configuration; otherwise install everything else, for Multus or the NRI plugin. */
   readonly chained: boolean;
@@ -54,10 +54,6 @@ export interface Settings {
   readonly identity: string;
   /** This pod; absent if the environment does not name it: a stopping installer then leaves everything in place. */
   readonly pod?: { readonly namespace: string; readonly name: string };
-  /** The service account whose token the plugin gets; absent: the plugin gets the installer's token. */
-  readonly pluginAccount?: PluginAccount;
-  /** Write a token into the plugin's kubeconfig, so that it can ask the API server itself. */
-  readonly tokenOnNode: boolean;
   readonly nodeName?: string;
   /** Key of the taint that is removed from the node when it is ready; absent: no taint is removed. */
   readonly nodeTaint: NodeTaint | undefined;
@@ -77,9 +73,6 @@ export interface Settings {
 }
 
 const PORTS = [0, MAX_PORT] as const;
-/** The API server issues tokens for ten minutes or more. */
-const TOKEN_SECONDS = [600, 2 ** 31] as const;
-const DAY_SECONDS = 24 * 60 * 60;
 
 /** Only values with special rules; {@link SettingsReader} has the usual ones. */
 type Read = SettingsReader<{ readonly "log-level": string }>;
@@ -99,16 +92,6 @@ function kubeconfigName(read: Read): string {
     read.problems.push(`KUBECONFIG_FILE_NAME "${name}" must be a plain file name that container runtimes do not read`);
   }
   return name;
-}
-
-function pluginAccount(read: Read): Pick<Settings, "pluginAccount"> {
-  const namespace = read.optional(PodVariable.podNamespace);
-  const name = read.optional(InstallerVariable.pluginAccount);
-  const seconds = read.env(InstallerVariable.pluginTokenSeconds, String(DAY_SECONDS)).integer(TOKEN_SECONDS);
-  if (name === undefined) return {};
-  if (namespace === undefined) read.problems.push("PLUGIN_SERVICE_ACCOUNT needs POD_NAMESPACE, the namespace it is in");
-  const node = read.optional(PodVariable.nodeName);
-  return { pluginAccount: { namespace: namespace ?? "", name, seconds, ...(node === undefined ? {} : { node }) } };
 }
 
 function names(read: Read): Pick<Settings, "nodeName" | "pod"> {
@@ -157,8 +140,6 @@ export function readSettings(args: readonly string[], environment: Environment):
     cluster: readInCluster(read),
     stopPolicy: read.env(InstallerVariable.stopPolicy, "auto").oneOf(STOP_POLICIES),
     identity: identity(read),
-    tokenOnNode: read.env(InstallerVariable.tokenOnNode, "true").boolean(),
-    ...pluginAccount(read),
     ...names(read),
     nodeTaint: readNodeTaint(read),
     pluginLog,

@@ -73,11 +73,6 @@ export class StartupTaint {
     return this.deps.clock.now() >= this.dueAt;
   }
 
-  /** The node may have registered again. */
-  lookAgain(): void {
-    this.dueAt = 0;
-  }
-
   /** If a check is due, removes the taint from the node; after a failure, the next check is due within a minute. */
   async lift(): Promise<void> {
     const { now } = this.deps.clock;

@@ -226,7 +226,7 @@ const OWN_WORDS: readonly Known[] = [
     says: /\(401\)/,
     remedy: (_, { snapshot: { namespace } }) =>
       `if it stays, delete the pod, so that the kubelet gives the next one a new token (kubectl delete pod -n ${namespace}); check the node's clock`,
-    link: runbook("LinkerdCNITokenRenewalFailing"),
+    link: runbook("LinkerdCNINotReady"),
   },
   {
     says: /does not answer VERSION/,

@@ -601,25 +601,27 @@ describe("rights", () => {
   test("are those that the pods need", () => {
     expect(JSON.stringify(rules("linkerd-cni"))).toContain('"delete"');
     expect(JSON.stringify(requiredGrants(daemonSet(), NAMESPACE))).not.toContain('"delete"');
-    const shared = requiredGrants(daemonSet({}, { pluginToken: { dedicated: false } }), NAMESPACE);
-    expect(shared.map(({ metadata }) => metadata.name)).not.toContain("linkerd-cni-plugin");
   });
 
-  /** A role instead of the plugin's, and the finding. */
+  /** A role instead of the installer's, and the finding. */
   test.each([
     [{ rules: [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }] }, []],
     [
       { rules: [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }] },
-      ["error: ClusterRole linkerd-cni-plugin does not allow to get namespaces, get services kubernetes"],
+      [
+        "error: ClusterRole linkerd-cni does not allow to get namespaces, get services kubernetes, get nodes, get daemonsets.apps linkerd-cni",
+      ],
     ],
     [
       { rules: [{ apiGroups: [""], resources: ["*"], verbs: ["get"], resourceNames: ["kubernetes"] }] },
-      ["error: ClusterRole linkerd-cni-plugin does not allow to get pods, get namespaces"],
+      [
+        "error: ClusterRole linkerd-cni does not allow to get pods, get namespaces, get nodes, get daemonsets.apps linkerd-cni",
+      ],
     ],
   ])("%j", (role, expected) => {
     const { grants } = cluster();
     const changed = grants.map(({ wanted, found }) => {
-      const isPlugins = wanted.kind === "ClusterRole" && wanted.metadata.name === "linkerd-cni-plugin";
+      const isPlugins = wanted.kind === "ClusterRole" && wanted.metadata.name === "linkerd-cni";
       return { wanted, found: isPlugins ? { value: { ...wanted, ...role } } : found };
     });
     expect(said(inspect(cluster({ grants: changed })))).toEqual(expected);
@@ -637,9 +639,8 @@ describe("rights", () => {
     };
     expect(change({ subjects: [{ kind: "ServiceAccount", name: "linkerd-cni", namespace: "old" }] })).toEqual([
       "error: ClusterRoleBinding linkerd-cni does not bind it to ServiceAccount linkerd-cni/linkerd-cni",
-      "error: ClusterRoleBinding linkerd-cni-plugin does not bind it to ServiceAccount linkerd-cni/linkerd-cni-plugin",
     ]);
-    expect(change({ roleRef: { kind: "ClusterRole", name: "view" } })).toHaveLength(2);
+    expect(change({ roleRef: { kind: "ClusterRole", name: "view" } })).toHaveLength(1);
   });
 });
 
@@ -718,12 +719,12 @@ test.each<readonly [string, Partial<Snapshot>, string]>([
   ],
   [
     "a token that is refused",
-    refusedInstaller("the API server does not accept the kubeconfig's token (401)"),
+    refusedInstaller("the API server does not accept this pod's token (401)"),
     "if it stays, delete the pod, so that the kubelet gives the next one a new token",
   ],
   [
     "a right that is missing",
-    refusedInstaller("the kubeconfig's account may not get pods (403)"),
+    refusedInstaller("this pod's account may not get pods (403)"),
     "a ClusterRole or its binding is missing or changed: apply the chart again",
   ],
   [

@@ -14,9 +14,6 @@ function valuesOf(daemonSet: DaemonSet, nri: DaemonSet | undefined): LinkerdCniP
     rbac: { minimal: true },
     repairController: { enabled: repairOf(daemonSet) !== undefined },
     nri: { enabled: nri !== undefined || env.get(InstallerVariable.nriEvents) === "true" },
-    // Otherwise it has its own permissions.
-    pluginLog: nri?.spec?.template?.spec?.automountServiceAccountToken === false,
-    pluginToken: { dedicated: env.has(InstallerVariable.pluginAccount) },
   };
 }
 

@@ -157,7 +157,7 @@ test("the chart's variables are kept, all others are removed", async () => {
   const text = JSON.stringify(daemonSet()).replace('"env":[', '"env":[{"name":"COLOUR","value":"hunter2"},');
   const { files } = await report(cluster({ daemonSet: { value: JSON.parse(text) } }));
   expect(files.get("daemonset.yaml")).toMatch(/name: COLOUR\n +value: "?\[redacted\]/);
-  expect(files.get("daemonset.yaml")).toMatch(/name: PLUGIN_TOKEN_SECONDS\n +value: "\d+"/);
+  expect(files.get("daemonset.yaml")).toMatch(/name: HEALTH_PORT\n +value: "\d+"/);
   expect(files.get("daemonset.yaml")).not.toContain("hunter2");
 });
 
@@ -301,7 +301,7 @@ test("other texts stay", async () => {
   const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
   const log = [
     `linkerd-cni: info: image registry/linkerd-cni@${digest}`,
-    "linkerd-cni: warn: no token of linkerd-cni/linkerd-cni-plugin for the plugin (403): it uses the installer's own",
+    "linkerd-cni: warn: 403 for pods/linkerd-cni-one of linkerd-cni/linkerd-cni: its token is not shown",
     "linkerd-cni: error: /var/lib/rancher/k3s/agent/etc/cni/net.d/10-flannel.conflist is not valid JSON",
     "linkerd-cni: info: /var/run/secrets/kubernetes.io/serviceaccount/token has changed",
     "",

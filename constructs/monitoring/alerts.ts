@@ -19,8 +19,6 @@ function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Ale
   const failed = `sum by (${NODE}, code) (${added('linkerd_cni_plugin_calls_total{verb="ADD", code!=""}', WINDOW)})`;
   const p99 = quantile(0.99, ["linkerd_cni_plugin_seconds", ADD], WINDOW, NODE);
   const calls = `sum by (${NODE}) (${added(`linkerd_cni_plugin_seconds_count${ADD}`, WINDOW)})`;
-  const renewals = (result: string) =>
-    `sum by (${NODE}) (${added(`linkerd_cni_token_renewals_total{result${result}"token"}`, WINDOW)}) > 0`;
   return [
     {
       alert: "LinkerdCNINotReady",
@@ -29,7 +27,7 @@ function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Ale
       expr: 'linkerd_cni_ready == 0 unless on (node) linkerd_cni_ready{node!=""} == 1',
       for: notReady,
       summary: "Meshed pods cannot start on a node",
-      description: `${ON_NODE} the chain is not complete, or the API server refuses the plugin's token.`,
+      description: `${ON_NODE} the chain is not complete, or pods cannot be looked up.`,
     },
     {
       alert: "LinkerdCNIRolloutHeld",
@@ -47,7 +45,7 @@ function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Ale
       expr: concat('up{job="', job, `", container="${Container.installer}"} == 0`),
       for: notReady,
       summary: "A node's installer does not answer",
-      description: `${ON_NODE} Prometheus gets no metrics: the chain and the plugin's token are no longer kept up to date.`,
+      description: `${ON_NODE} Prometheus gets no metrics: the chain is no longer kept up to date, and pods may wait for look-ups.`,
     },
     {
       alert: "LinkerdCNIConfigContested",
@@ -70,14 +68,6 @@ function installerAlerts(values: Refs<Values>, job: Input<string>): readonly Ale
       for: "10m",
       summary: "Pods of a node wait long for the plugin",
       description: `${ON_NODE} the slowest hundredth of ADD calls takes ${VALUE} ms or more.`,
-    },
-    {
-      alert: "LinkerdCNITokenRenewalFailing",
-      severity: "warning",
-      expr: `${renewals("!=")} unless ${renewals("=")}`,
-      for: "15m",
-      summary: "The plugin gets no new token",
-      description: `${ON_NODE} the API server has given the plugin no token for half an hour; the last one will expire.`,
     },
     {
       alert: "LinkerdCNIApiUnreachable",

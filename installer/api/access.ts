@@ -6,15 +6,8 @@ import type { Clock } from "../../process/clock";
 /** An API server and the credentials for it. */
 export type Access = ApiServer & { readonly token: string; readonly ca: string };
 
-/** Whether the API server accepts the kubeconfig's credentials; undecided while it does not answer. */
-export type Verdict =
-  | { readonly kind: "accepted" | "unknown" }
-  | {
-      readonly kind: "refused";
-      readonly why: string;
-      /** The token itself is refused, not its permissions. */
-      readonly isUnauthorized?: true;
-    };
+/** Whether the API server accepts this pod's token; undecided while it does not answer. */
+export type Verdict = { readonly kind: "accepted" | "unknown" } | { readonly kind: "refused"; readonly why: string };
 
 export const UNAUTHORIZED = 401;
 const FORBIDDEN = 403;
@@ -31,7 +24,7 @@ const DEADLINE_MS = 2_500;
 
 interface AccessCheckDeps {
   readonly transport: (access: Access) => Transport;
-  /** The plugin's own request: a pod. */
+  /** A request of the plugin: a pod. */
   readonly path: string;
   readonly clock: Pick<Clock, "now" | "random">;
 }
@@ -43,10 +36,10 @@ interface Remembered {
   until: number;
 }
 
-/** Makes the plugin's request, once in half a minute for an accepted token. */
+/** Makes a request of the plugin, once in half a minute for an accepted token. */
 export class AccessCheck {
   private readonly remembered = new Map<string, Remembered>();
-  /** The last accepted tokens: the plugin's and the installer's. */
+  /** The last accepted tokens: the pod's, and the one before. */
   private accepted: readonly string[] = [];
 
   private readonly failed: Backoff;
@@ -88,8 +81,7 @@ export class AccessCheck {
     try {
       const { status } = await this.deps.transport(access)({ path: this.deps.path, deadlineMs: DEADLINE_MS });
       if (status === UNAUTHORIZED) {
-        const why = "the API server does not accept the kubeconfig's token (401)";
-        return { kind: "refused", why, isUnauthorized: true };
+        return { kind: "refused", why: "the API server does not accept this pod's token (401)" };
       }
       if (status === FORBIDDEN) return this.forbidden(access.token);
       if (!isAccepted(status)) return { kind: "unknown" };
@@ -108,8 +100,6 @@ export class AccessCheck {
   private forbidden(token: string): Verdict {
     const hasWorked = this.accepted.includes(token);
     this.accepted = this.others(token);
-    return hasWorked
-      ? { kind: "unknown" }
-      : { kind: "refused", why: "the kubeconfig's account may not get pods (403)" };
+    return hasWorked ? { kind: "unknown" } : { kind: "refused", why: "this pod's account may not get pods (403)" };
   }
 }

@@ -49,7 +49,7 @@ interface ApiConnectionDeps {
   readonly clock: Pick<Clock, "now" | "random">;
 }
 
-/** The installer's open connections to the API server, for look-ups as the plugin's account, and their health. */
+/** The installer's open connections to the API server, for look-ups, and their health. */
 export class ApiConnection {
   private readonly connections: ApiConnections;
   private checking: Promise<void> | undefined;

@@ -138,7 +138,8 @@ const reduced = (body: string) => JSON.stringify(reducedObject(JSON.parse(body) 
 
 const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino;
 
-async function isServed(path: string): Promise<boolean> {
+/** Whether something listens at a socket. */
+export async function isServed(path: string): Promise<boolean> {
   try {
     (await connectUnix(path)).close();
     return true;

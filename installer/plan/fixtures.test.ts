@@ -94,7 +94,6 @@ test.each(cases)("%s: installed, checked and removed", async (fixture, active, c
       chained: true,
       chaining: "auto",
       stanza,
-      kubeconfig: "{}",
     });
 
   expect(activeOf(pristine(observe(paths, plugin)))?.name).toBe(active);

@@ -33,8 +33,9 @@ export interface Wanted {
   readonly unread?: boolean;
   /** The runtime searches several directories for plugins, so ours need not hold the others of the chain. */
   readonly multipleBinDirs?: boolean;
+  /** Another program has put a plugin that works in place of ours, and it stays. */
+  readonly keepsPlugin?: boolean;
   readonly stanza: StanzaJson;
-  readonly kubeconfig: string;
 }
 
 /** A file that runtimes read but that is not a valid configuration. */
@@ -46,7 +47,7 @@ interface Finding {
 }
 
 /** The order of the steps keeps a node working: a chain never names a file that is not installed yet. */
-export const STEPS = ["journal", "plugin", "kubeconfig", "chain", "rest"] as const;
+export const STEPS = ["journal", "plugin", "chain", "rest"] as const;
 export type Step = (typeof STEPS)[number];
 
 export interface Plan {
@@ -501,16 +502,19 @@ const remove = (path: string): Change => ({ do: "remove", path });
 const without = (remains: readonly Remain[]): readonly Change[] =>
   remains.map(({ path, isDirectory }) => ({ do: isDirectory ? "rmdir" : "remove", path }));
 
-function pluginInPlace({ paths: { image }, state }: Context): readonly Change[] {
+function pluginInPlace({ paths: { image, plugins }, state }: Context, { keepsPlugin }: Wanted): readonly Change[] {
   // The end of the last attachment must not remove the new plugin.
   const stays = without(state.attached);
-  return [...stays, ...state.outdated.map((path): Change => ({ do: "install", image, path }))];
+  const due = state.outdated.filter((path) => keepsPlugin !== true || path !== plugins[0]);
+  return [...stays, ...due.map((path): Change => ({ do: "install", image, path }))];
 }
 
-function kubeconfigInPlace({ paths, state }: Context, text: string): readonly Change[] {
-  const bytes = utf8(text);
-  if (same(state.kubeconfig?.bytes, bytes) && state.kubeconfig?.mode === PRIVATE) return [];
-  return [{ do: "write", path: paths.kubeconfig, bytes, mode: PRIVATE }];
+/** linkerd's plugin reads the kubeconfig of its installer; ours does not. Its installer may just have written another. */
+function withoutKubeconfig({ paths, state }: Context, { changes }: Chain): readonly Change[] {
+  const { kubeconfig: path, plugins } = paths;
+  const isOurs = !state.outdated.includes(plugins[0] ?? "") && changes.length === 0;
+  const bytes = state.kubeconfig?.bytes;
+  return bytes !== undefined && isOurs ? [{ do: "remove", path, seen: { path, bytes } }] : [];
 }
 
 /** The link's target that the active configuration is made from, if its owner uses a link. */
@@ -699,8 +703,7 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   return {
     steps: {
       journal: noted(paths, before, state.journalBytes),
-      plugin: pluginInPlace(context),
-      kubeconfig: kubeconfigInPlace(context, wanted.kubeconfig),
+      plugin: pluginInPlace(context, wanted),
       chain: chaining.changes,
       rest: [
         ...restored,
@@ -713,6 +716,7 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
         // Another installer may be running its own plugin there.
         ...state.leftovers.filter((path) => !paths.plugins.some((each) => path === `${each}${TEMPORARY}`)).map(remove),
         ...withoutFolders(context, kept),
+        ...withoutKubeconfig(context, chaining),
         ...noted(
           paths,
           {

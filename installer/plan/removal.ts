@@ -69,7 +69,7 @@ const INCOMPLETE = "incomplete";
  */
 export class Removal {
   private looks = 0;
-  private step: "kubeconfig" | "note" | "compare" | "done" = "kubeconfig";
+  private step: "note" | "compare" | "done" = "note";
   private noted: readonly string[] = [];
 
   /** @param keepPlugin whether the plugin stays if the attachments cannot be seen */
@@ -110,8 +110,8 @@ export class Removal {
   }
 
   /**
-   * Lists beside the plugin what still calls it. Without a kubeconfig the plugin attaches no more pods; attachments
-   * that began or ended at the same moment are visible after a pause.
+   * Lists beside the plugin what still calls it. Attachments that began or ended at the same moment are visible after a
+   * pause.
    */
   private noteAttachments(known: readonly string[]): Next {
     const { paths, noted } = this;
@@ -119,9 +119,6 @@ export class Removal {
     const add = (name: string): Change => ({ do: "write", path: path(name), bytes: new Uint8Array(), mode: 0o600 });
     const remove = (name: string): Change => ({ do: "remove", path: path(name) });
     switch (this.step) {
-      case "kubeconfig":
-        this.step = "note";
-        return { changes: [{ do: "remove", path: paths.kubeconfig }], pauseMs: PAUSE_MS };
       case "note":
         this.noted = known;
         this.step = known.length > 0 ? "compare" : "done";
@@ -152,6 +149,6 @@ export class Removal {
   }
 
   private problem(name: string): string {
-    return `${this.path(name)} still calls ${PLUGIN_TYPE}: the plugin and its kubeconfig stay; remove the stanza from this file, or let its owner write the file again, then delete both by hand`;
+    return `${this.path(name)} still calls ${PLUGIN_TYPE}: the plugin stays; remove the stanza from this file, or let its owner write the file again, then delete the plugin by hand`;
   }
 }

@@ -23,6 +23,11 @@ export function passedOverMessage(path: string, reason: string, passesOver: bool
   return `${path} ${reason}: skipped${passesOver === undefined ? ` by CRI-O; ${BLOCKS}: ${REMEDY}` : ""}`;
 }
 
+/** Another installer has started on this node. */
+export function replacedMessage(path: string): string {
+  return `${path} was replaced by another plugin that works, so it stays: another installer, such as linkerd's, has started on this node; restart this pod to install ours again`;
+}
+
 /** Pods are chained: where, how, and why. */
 export function chainedMessage(path: string, { way, why }: Choice): string {
   const what = way === "edit" ? "ends in our stanza" : "holds our stanza";

@@ -11,10 +11,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Chaining } from "../../cni/contract";
-import { readApiServer } from "../../kubernetes/in-cluster";
 import { createLog } from "../../process/log";
 import type { Verdict } from "../api/access";
-import { kubeconfig } from "../api/kubeconfig";
 import { nodeDisk } from "../apply/disk";
 import type { Choice } from "../plan/chaining";
 import type { Attachments } from "../plan/removal";
@@ -60,6 +58,8 @@ export class Node {
   isSibling: (owner: string) => boolean | undefined = () => undefined;
   /** The API server's verdict on a token. */
   accepts: (token: string) => Verdict = () => ({ kind: "accepted" });
+  /** Whether an installer listens for look-ups. */
+  isServed = true;
   /** Called while an installer that removes everything waits, with the milliseconds. */
   sleep: (ms: number) => Promise<unknown> = async () => undefined;
 
@@ -140,11 +140,11 @@ export class Node {
         runtime: this.runtime,
         multipleBinDirs: this.multipleBinDirs,
         stanza: stanzaForNode(settings, undefined),
-        kubeconfig: kubeconfig(readApiServer(settings.cluster)),
       }),
       disk: { ...nodeDisk, isOpened: (folder, meanwhile) => this.isOpened(folder, meanwhile) },
       plugin: pluginFile(),
-      accepts: async (token) => this.accepts(token ?? readFileSync(this.path("account", "token"), "utf8").trim()),
+      accepts: async () => this.accepts(readFileSync(this.path("account", "token"), "utf8").trim()),
+      isServed: async () => this.isServed,
       passesOverBroken: () => this.passesOverBroken,
       log,
       instruments: createInstruments(),

@@ -1,9 +1,9 @@
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import type { Verdict } from "../api/access";
 import { LIST, Node, PLUGIN } from "./node.testing";
 
 const BROKEN = "#!/bin/sh\nexit 7\n";
-const REFUSED: Verdict = { kind: "refused", why: "the API server does not accept the kubeconfig's token (401)" };
+const REFUSED: Verdict = { kind: "refused", why: "the API server does not accept this pod's token (401)" };
 
 let node: Node;
 let before: object;
@@ -44,7 +44,7 @@ test("a working successor takes the node in one step, and its predecessor stays 
 /** Failures of a new version, and the messages of its pod. */
 const failures: readonly (readonly [string, () => void, string])[] = [
   ["whose plugin does not run", () => image(BROKEN), "does not answer VERSION on this node: it exits with 7"],
-  ["whose token is refused", () => token("refused"), "does not accept the kubeconfig's token"],
+  ["whose token is refused", () => token("refused"), "does not accept this pod's token"],
   ["that the API server does not answer", () => token("unanswered"), "the API server does not answer this pod"],
 ];
 
@@ -74,45 +74,49 @@ describe.each(failures)("a successor %s", (_, fail, why) => {
   test("that starts after its predecessor has left keeps what works, and chains it again", async () => {
     const old = await rolledOut(PLUGIN);
     await old.leave();
-    const { "net.d/ZZZ-linkerd-cni-kubeconfig": kubeconfig } = node.content();
     fail();
     const successor = node.installer("new");
-    expect((await successor.reconcile()).problem).toContain(why);
+    // Readiness reports what is wrong with the token.
+    const found = why.includes("VERSION") ? { problem: expect.stringContaining(why) } : CHAINED();
+    expect(await successor.reconcile()).toMatchObject(found);
     unchain();
-    expect((await successor.reconcile()).problem).toContain(why);
+    expect(await successor.reconcile()).toMatchObject(found);
     expect(isChained()).toBe(true);
-    if (why.includes("API") || why.includes("token"))
-      expect(node.content()["net.d/ZZZ-linkerd-cni-kubeconfig"]).toBe(kubeconfig);
     expect(node.content()["bin/linkerd-cni"]).toBe(PLUGIN);
     await successor.remove(false);
     expect(node.content()).toEqual(before);
   });
 
-  test("that starts after its predecessor was killed chains a node without an installer", async () => {
-    await rolledOut(PLUGIN);
-    fail();
-    const successor = node.installer("new");
-    await successor.reconcile();
-    unchain();
-    expect((await successor.reconcile()).problem).toContain("old keeps the node");
-    expect(isChained()).toBe(false);
-    node.now += 10_000;
-    expect((await successor.reconcile()).problem).toContain(why);
-    expect(isChained()).toBe(true);
-    expect(owner()).toBe("new");
-  });
+  test.each([
+    ["answers look-ups", true],
+    ["has ended", false],
+  ])(
+    "that starts after its predecessor was killed chains a node without an installer: it %s",
+    async (_is, isServed) => {
+      node.isServed = isServed;
+      await rolledOut(PLUGIN);
+      fail();
+      const successor = node.installer("new");
+      await successor.reconcile();
+      unchain();
+      expect((await successor.reconcile()).problem).toContain("old keeps the node");
+      expect(isChained()).toBe(false);
+      node.now += 10_000;
+      await successor.reconcile();
+      expect(isChained()).toBe(true);
+      expect(owner()).toBe("new");
+    },
+  );
 });
 
-test("a pod whose container restarts does not replace a working kubeconfig by a refused one", async () => {
-  await (await rolledOut(PLUGIN)).leave();
-  const { "net.d/ZZZ-linkerd-cni-kubeconfig": kubeconfig } = node.content();
-  token("refused");
-  node.accepts = (given) => (given === "refused" ? REFUSED : { kind: "accepted" });
-  for (const each of [node.installer("new"), node.installer("new")]) {
-    expect((await each.reconcile()).problem).toContain("does not accept the kubeconfig's token");
-    expect(node.content()["net.d/ZZZ-linkerd-cni-kubeconfig"]).toBe(kubeconfig);
-    expect(owner()).toBe("new");
-  }
+test("an installer that had the node takes it back from one that does not answer look-ups for ten seconds", async () => {
+  const old = await rolledOut(`${PLUGIN}# newer\n`);
+  await node.installer("new").reconcile();
+  node.isServed = false;
+  expect((await old.reconcile()).problem).toContain("new keeps the node: it does not answer look-ups");
+  node.now += 10_000;
+  expect(await old.reconcile()).toEqual(CHAINED());
+  expect(owner()).toBe("old");
 });
 
 test("an older pod whose container restarts beside a newer one does not take the node back", async () => {
@@ -171,14 +175,12 @@ test("a newer pod whose container restarts gets its node back, although the olde
   expect(owner()).toBe("new");
 });
 
-test("a successor that leaves gives the node back, and its predecessor renews the token", async () => {
+test("a successor that leaves gives the node back, and its predecessor keeps it", async () => {
   const old = await rolledOut(PLUGIN);
   const successor = node.installer("new");
   await successor.reconcile();
   await successor.leave();
-  token("token-2\n");
   expect(await old.reconcile()).toEqual(CHAINED());
-  expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain("token-2");
   await old.remove(false);
   expect(node.content()).toEqual(before);
 });
@@ -258,18 +260,6 @@ test("two installers that remove at the same time remove everything", async () =
   await successor.reconcile();
   await Promise.all([old.remove(false), successor.remove(false)]);
   expect(node.content()).toEqual(before);
-});
-
-test("a refused kubeconfig is replaced only by one that works", async () => {
-  node.accepts = (given) => (given === "token-1" ? REFUSED : { kind: "accepted" });
-  const installer = node.installer();
-  // It does not exist yet.
-  expect(await installer.reconcile()).toEqual(CHAINED());
-  expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain('"token-1"');
-  token("token-2");
-  await installer.reconcile();
-  expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain('"token-2"');
-  expect(existsSync(node.path("bin", "linkerd-cni.linkerd-cni-tmp"))).toBe(false);
 });
 
 describe("a plugin directory, or one for configurations, that an upgrade changes", () => {

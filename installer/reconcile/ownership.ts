@@ -3,7 +3,6 @@ import { join } from "../../system/path";
 import type { Verdict } from "../api/access";
 import { isInForce } from "../plan/chaining";
 import type { Plan, Wanted } from "../plan/plan";
-import { isTokenless, tokenOf } from "../state/kubeconfig-file";
 import type { NodeState } from "../state/node-state";
 import type { Paths } from "../state/paths";
 import { failureOf, type PluginFile } from "../state/plugin-file";
@@ -30,7 +29,7 @@ export type Turn =
     };
 
 /** Checks what a pod that starts now needs to be chained. */
-type Part = "plugin" | "kubeconfig" | "chain";
+type Part = "plugin" | "lookup" | "chain";
 type Reasons = Readonly<Partial<Record<Part, string>>>;
 
 interface OwnershipDeps {
@@ -39,7 +38,10 @@ interface OwnershipDeps {
   readonly plugin: PluginFile;
   /** Copies the image's plugin to the node under a temporary name; returns why it does not run there. */
   readonly stage: () => Promise<string | undefined>;
-  readonly accepts: (token?: string) => Promise<Verdict>;
+  /** Whether the API server accepts this pod's token. */
+  readonly accepts: () => Promise<Verdict>;
+  /** Whether an installer listens for look-ups. */
+  readonly isServed: () => Promise<boolean>;
 }
 
 /** Time after which another installer takes a node whose installer does not keep it working. */
@@ -63,7 +65,7 @@ export function whyNoChain({ choice, loopback, findings: [broken] }: Plan, { net
 
 /**
  * Decides which of a node's installers is active. An installer keeps a node until another one works: its plugin answers
- * VERSION on this node, the API server accepts its kubeconfig, and there is a configuration to chain. A version that
+ * VERSION on this node, the API server accepts its token, and there is a configuration to chain. A version that
  * does not work therefore changes nothing, and the previous one stays active.
  */
 export class Ownership {
@@ -83,20 +85,13 @@ export class Ownership {
     if (!isFormer && Object.keys(lacking).length === 0) return this.ours();
     this.wrongSince = works ? undefined : (this.wrongSince ?? now);
     const isSilent = this.wrongSince !== undefined && now - this.wrongSince >= OWNER_SILENT_MS;
-    if (isSilent && (Object.keys(wrong) as Part[]).every((part) => lacking[part] === undefined)) return this.ours();
+    const parts = Object.keys(wrong) as Part[];
+    const isMendable = (part: Part) => lacking[part] === undefined;
+    // While the API server does not answer, a chain without look-ups is better than none.
+    const isWorth = parts.some(isMendable) && parts.every((part) => part === "lookup" || isMendable(part));
+    if (isSilent && isWorth) return this.ours();
     const why = isFormer ? "it took the node back because this pod left it broken" : Object.values(lacking).join("; ");
     return { is: "theirs", owner: journal.owner, wrong, why, hadIt: isFormer && journal.failed !== owner };
-  }
-
-  /**
-   * Why our kubeconfig may not replace one that works: it does not work, or may not work. @param refusedOnly ignore an
-   * API server that does not answer
-   */
-  async isWorse({ kubeconfig }: NodeState, refusedOnly: boolean): Promise<string | undefined> {
-    const token = tokenOf(kubeconfig);
-    if (token === undefined || (await this.deps.accepts(token)).kind === "refused") return undefined;
-    if (refusedOnly && (await this.deps.accepts()).kind !== "refused") return undefined;
-    return this.refusal();
   }
 
   private ours(): Turn {
@@ -107,17 +102,12 @@ export class Ownership {
   /** The problems of the current node. */
   private async wrong(look: Look): Promise<Reasons> {
     const { state, wanted } = look;
-    const { paths, plugin, accepts } = this.deps;
+    const { paths, plugin, isServed } = this.deps;
     const failure = await failureOf(paths, plugin, look.plan.choice?.way);
-    const token = tokenOf(state.kubeconfig);
-    const verdict = token === undefined ? undefined : await accepts(token);
     const isChainWanted = wanted.chained && state.journal?.unchained !== true;
     return {
       ...(failure === undefined ? {} : { plugin: failure }),
-      ...(verdict === undefined && !isTokenless(state.kubeconfig)
-        ? { kubeconfig: `${paths.kubeconfig} holds no token` }
-        : {}),
-      ...(verdict?.kind === "refused" ? { kubeconfig: verdict.why } : {}),
+      ...((await isServed()) ? {} : { lookup: "it does not answer look-ups" }),
       ...(isChainWanted && !callsPlugin(look) ? { chain: "the configuration in force is not chained" } : {}),
     };
   }
@@ -128,7 +118,7 @@ export class Ownership {
     const refusal = await this.refusal();
     return {
       ...(failure === undefined ? {} : { plugin: failure }),
-      ...(refusal === undefined ? {} : { kubeconfig: refusal }),
+      ...(refusal === undefined ? {} : { lookup: refusal }),
       ...(wanted.chained && plan.chain === undefined ? { chain: whyNoChain(plan, this.deps.paths) } : {}),
     };
   }
@@ -138,6 +128,6 @@ export class Ownership {
     if (verdict.kind === "accepted") return undefined;
     return verdict.kind === "refused"
       ? verdict.why
-      : "the API server does not answer this pod, so its kubeconfig may not work";
+      : "the API server does not answer this pod, so it cannot look pods up";
   }
 }

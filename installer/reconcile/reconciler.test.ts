@@ -18,7 +18,7 @@ const on = (files: Readonly<Record<string, string>>): Node => {
 };
 afterEach(() => rmSync(node.root, { recursive: true }));
 
-test("plugin, kubeconfig and chain are installed in this order, and removed without a trace", async () => {
+test("plugin and chain are installed in this order, and removed without a trace", async () => {
   on({ "10-k.conflist": LIST, "20-other.conflist": LIST, "99-loopback.conf": SINGLE, "10-k.conflist.bak": "x" });
   const before = node.content();
   const installer = node.installer();
@@ -30,17 +30,12 @@ test("plugin, kubeconfig and chain are installed in this order, and removed with
   expect(node.read("20-other.conflist")).toBe(LIST);
   expect(readFileSync(node.path("bin", "linkerd-cni"), "utf8")).toBe(PLUGIN);
   expect(statSync(node.path("bin", "linkerd-cni")).mode & 0o777).toBe(0o755);
-  expect(statSync(node.path("net.d", "ZZZ-linkerd-cni-kubeconfig")).mode & 0o777).toBe(0o600);
-  expect(JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig"))).toMatchObject({
-    clusters: [{ name: "local", cluster: { server: "https://[fd00::1]:6443" } }],
-    users: [{ name: "linkerd-cni", user: { token: "token-1" } }],
-    "current-context": "linkerd-cni-context",
-  });
+  // No credential is on the node.
+  for (const text of Object.values(node.content())) expect(text).not.toContain("token-1");
   const wrote = node.lines.filter((line) => line.includes(" wrote ")).map((line) => line.trim().split("/").at(-1));
   expect(wrote.filter((name) => name !== "linkerd-cni.journal")).toEqual([
     "linkerd-cni",
     "linkerd-cni-redirect",
-    "ZZZ-linkerd-cni-kubeconfig",
     "10-k.conflist.linkerd-cni-original",
     "10-k.conflist",
   ]);
@@ -197,15 +192,54 @@ test("an incomplete file is waited for, and named once", async () => {
   expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
 });
 
-test("a new token reaches the kubeconfig; without a token the old one stays", async () => {
-  const installer = on({ "10-k.conflist": LIST }).installer();
+test("a kubeconfig that linkerd's installer left is removed once neither its plugin nor its stanza is in force", async () => {
+  on({ "10-k.conflist": LIST, "ZZZ-linkerd-cni-kubeconfig": "linkerd's" });
+  const installer = node.installer();
   await installer.reconcile();
-  writeFileSync(node.path("account", "token"), "token-2");
   await installer.reconcile();
-  expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain('"token-2"');
-  rmSync(node.path("account", "token"));
-  expect(await installer.reconcile()).toEqual({ problem: expect.stringContaining("token") });
+  expect(node.content()["net.d/ZZZ-linkerd-cni-kubeconfig"]).toBeUndefined();
   expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+});
+
+/** Replaces the plugin on the node, as linkerd's installer does. */
+function replacePlugin(text: string): void {
+  const path = node.path("bin", "linkerd-cni");
+  writeFileSync(`${path}.new`, text, { mode: 0o755 });
+  renameSync(`${path}.new`, path);
+}
+
+test("a plugin that linkerd's installer puts in place of ours stays, with its kubeconfig; ours is put back if it goes", async () => {
+  on({ "10-k.conflist": LIST });
+  const installer = node.installer();
+  await installer.reconcile();
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  const theirs = `${PLUGIN}# linkerd's\n`;
+  const path = node.path("bin", "linkerd-cni");
+  replacePlugin(theirs);
+  writeFileSync(node.path("net.d", "ZZZ-linkerd-cni-kubeconfig"), "linkerd's");
+  for (let look = 0; look < 3; look += 1) {
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  }
+  expect(readFileSync(path, "utf8")).toBe(theirs);
+  expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toBe("linkerd's");
+  expect(node.lines.filter((line) => line.includes("was replaced by another plugin"))).toHaveLength(1);
+  // As linkerd's installer does when it ends.
+  rmSync(path);
+  await installer.reconcile();
+  expect(readFileSync(path, "utf8")).toBe(PLUGIN);
+});
+
+test.each([
+  ["does not run is replaced", false, "#!/bin/sh\nexit 1\n"],
+  ["runs is replaced by the next container of the pod", true, `${PLUGIN}# linkerd's\n`],
+])("a plugin in place of ours that %s", async (_, isNext, text) => {
+  on({ "10-k.conflist": LIST });
+  const installer = node.installer();
+  await installer.reconcile();
+  await installer.reconcile();
+  replacePlugin(text);
+  await (isNext ? node.installer() : installer).reconcile();
+  expect(readFileSync(node.path("bin", "linkerd-cni"), "utf8")).toBe(PLUGIN);
 });
 
 test("a link to itself in place of the plugin is replaced", async () => {

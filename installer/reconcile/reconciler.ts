@@ -1,4 +1,5 @@
 import { reasonOf } from "../../cni/errors";
+import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { Log } from "../../process/log";
 import { basename, join } from "../../system/path";
 import type { Verdict } from "../api/access";
@@ -15,7 +16,15 @@ import type { Paths } from "../state/paths";
 import { failureOf, type PluginFile } from "../state/plugin-file";
 import type { Instruments } from "../telemetry/instruments";
 import { type Backoff, isContested, NO_BACKOFF, repaired, undone, waitMs } from "./backoff";
-import { blockedMessage, chainedMessage, hiddenMessage, passedOverMessage, renamedMessage, sayOnce } from "./messages";
+import {
+  blockedMessage,
+  chainedMessage,
+  hiddenMessage,
+  passedOverMessage,
+  renamedMessage,
+  replacedMessage,
+  sayOnce,
+} from "./messages";
 import { callsPlugin, type Look, Ownership, type Turn, whyNoChain } from "./ownership";
 import { RuntimeReads } from "./runtime-reads";
 import { SettleDelay } from "./settle-delay";
@@ -37,11 +46,13 @@ export interface ReconcilerDeps {
   /** The identity of this installer. */
   readonly owner: string;
   /** The wanted state, read in each run, since it changes. @throws if it cannot be determined */
-  readonly wanted: () => Omit<Wanted, "owner" | "unread">;
+  readonly wanted: () => Omit<Wanted, "owner" | "unread" | "keepsPlugin">;
   readonly disk: Disk;
   readonly plugin: PluginFile;
-  /** Whether the API server accepts the plugin with the wanted kubeconfig, or with the given token. */
-  readonly accepts: (token?: string) => Promise<Verdict>;
+  /** Whether the API server accepts this pod's token. */
+  readonly accepts: () => Promise<Verdict>;
+  /** Whether an installer listens for look-ups. */
+  readonly isServed: () => Promise<boolean>;
   /** Whether the node's runtime skips a configuration that it cannot load; undefined if unknown. */
   readonly passesOverBroken: () => boolean | undefined;
   readonly log: Log;
@@ -85,9 +96,6 @@ interface Try {
   readonly failure?: string;
 }
 
-/** `inherited`: the pod's previous container wrote or kept it. */
-type KubeconfigOwner = "own" | "inherited" | "another's";
-
 /** Of the changed files, the one that others write: a file that is set aside has its owner's name. */
 function contestedPath(changes: readonly Change[]): string {
   const last = changes.at(-1);
@@ -105,8 +113,8 @@ export class Reconciler {
   private readonly ownership: Ownership;
   private readonly reads: RuntimeReads;
   private owns = false;
-  /** Whose kubeconfig is on the node; undefined before the first run. */
-  private kubeconfig: KubeconfigOwner | undefined;
+  /** The plugin was in place during an earlier look, and the node has been ours since. */
+  private hadPlugin = false;
 
   constructor(private readonly deps: ReconcilerDeps) {
     this.changer = new Changer(deps);
@@ -220,9 +228,9 @@ export class Reconciler {
     if (moved !== undefined) return { problem: moved };
     const state = observe(paths, plugin);
     const given = this.deps.wanted();
-    const wanted: Wanted = { owner, ...given, unread: this.reads.isUnread(given.runtime, now) };
+    const keepsPlugin = await this.isReplaced(state);
+    const wanted: Wanted = { owner, ...given, keepsPlugin, unread: this.reads.isUnread(given.runtime, now) };
     const plan = planInstall(state, paths, wanted);
-    this.kubeconfig ??= state.journal?.owner === owner ? "inherited" : "another's";
     const turn = await this.ownership.turn({ state, plan, wanted }, now);
     const { journal } = state;
     // Until the journal says so, another installer may have it, which then serves.
@@ -238,8 +246,23 @@ export class Reconciler {
       ...plan.renamed.map((name) => renamedMessage(join(paths.netDir, name))),
       ...plan.neighbours.warnings,
       ...state.hiddenAuxiliary.map(leftMessage),
+      ...(keepsPlugin ? [replacedMessage(paths.plugins[0] ?? "")] : []),
     ]);
     return this.take({ state, plan, wanted }, now);
+  }
+
+  /**
+   * Whether another program has put a plugin that works in place of ours while the node was ours. linkerd's installer
+   * does so when it starts, after a `kubectl rollout undo` to its chart: it would not put it back if we replaced it, and
+   * ours asks an installer that is about to end.
+   */
+  private async isReplaced({ outdated, executables }: NodeState): Promise<boolean> {
+    const { paths, plugin } = this.deps;
+    const [path = ""] = paths.plugins;
+    const isOutdated = outdated.includes(path);
+    this.hadPlugin = this.owns && (this.hadPlugin || !isOutdated);
+    if (!this.hadPlugin || !isOutdated || !executables.includes(PLUGIN_TYPE)) return false;
+    return (await plugin.failure(path, paths.image)) === undefined;
   }
 
   private tellTaken({ journal }: NodeState): void {
@@ -249,7 +272,6 @@ export class Reconciler {
 
   /** The status of a node that another installer has. */
   private left({ owner, wrong, why, hadIt }: Extract<Turn, { readonly is: "theirs" }>, { plan }: Look): Status {
-    this.kubeconfig = "another's";
     const [problem] = Object.values(wrong);
     // A working node that we had counts as ready: its new installer may still fail.
     if (hadIt && problem === undefined) return this.chainOf(plan);
@@ -261,7 +283,7 @@ export class Reconciler {
   private async take(look: Look, now: number): Promise<Status | undefined> {
     const { plan, wanted } = look;
     let changed = false;
-    // A plugin or a kubeconfig that stays because ours does not work remains chained.
+    // A plugin that stays because ours does not work remains chained.
     let kept: Status | undefined;
     for (const step of STEPS) {
       if (step === "chain") {
@@ -272,10 +294,9 @@ export class Reconciler {
         if (changed) return undefined;
         if (await this.reads.isRefused(look, now)) return undefined;
       }
-      const outcome =
-        (step === "kubeconfig" ? await this.worseKubeconfig(look) : undefined) ?? (await this.step(step, look, now));
+      const outcome = await this.step(step, look, now);
       if (outcome === "out of date") return undefined;
-      if (typeof outcome === "object" && (step === "plugin" || step === "kubeconfig")) kept ??= outcome;
+      if (typeof outcome === "object" && step === "plugin") kept ??= outcome;
       else if (typeof outcome === "object") return kept ?? outcome;
       changed ||= outcome === "changed";
       const unread = step === "chain" ? await this.reads.whyUnread(look, outcome === "changed", now) : undefined;
@@ -283,13 +304,6 @@ export class Reconciler {
     }
     const status = this.taken(plan, wanted);
     return kept ?? status;
-  }
-
-  /** A working kubeconfig is not replaced by one that may not work. */
-  private async worseKubeconfig({ state, plan }: Look): Promise<Status | undefined> {
-    if (this.kubeconfig === "own" || plan.steps.kubeconfig.length === 0) return undefined;
-    const problem = await this.ownership.isWorse(state, this.kubeconfig === "inherited");
-    return problem === undefined ? undefined : { problem, againInMs: WAITING_MS };
   }
 
   /** The problem of a file that keeps the runtime from reading the chain. */
@@ -324,7 +338,6 @@ export class Reconciler {
   private async step(step: Step, look: Look, now: number): Promise<Status | "nothing" | "changed" | "out of date"> {
     const { plan, wanted } = look;
     const changes = plan.steps[step];
-    if (step === "kubeconfig") this.kubeconfig = "own";
     if (changes.length === 0) return "nothing";
     const attempt = step === "chain" && callsPlugin(look) ? "stanza" : step;
     const next = this.nextTry(attempt, step, plan, wanted, now);
@@ -362,7 +375,7 @@ export class Reconciler {
    * it.
    */
   private nextTry(attempt: Attempt, step: Step, plan: Plan, wanted: Wanted, now: number): Try {
-    const text = step === "kubeconfig" ? wanted.kubeconfig : `${plan.chain} ${JSON.stringify(wanted.stanza)}`;
+    const text = `${plan.chain} ${JSON.stringify(wanted.stanza)}`;
     const last = this.tries.get(attempt);
     if (last?.wanted !== text) return { backoff: NO_BACKOFF, wanted: text };
     const backoff = undone(last.backoff, now);

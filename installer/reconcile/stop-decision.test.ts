@@ -35,7 +35,7 @@ const question = (own: Answers, plugin?: Answers) => ({
   node: "node-1",
   pod: "d-1",
   own: server(own),
-  ...(plugin === undefined ? {} : { plugin: server(plugin) }),
+  ...(plugin === undefined ? {} : { unbound: server(plugin) }),
 });
 const ask = (own: Answers, plugin?: Answers) => askForDaemonSet(question(own, plugin));
 
@@ -102,17 +102,21 @@ describe("a DaemonSet that selects other nodes", () => {
 });
 
 test.each<readonly [string, Answers | undefined, Finding]>([
-  ["the plugin has no own token", undefined, found("confirmable", true, "our service account is deleted")],
-  ["the plugin is let in", { [NAMESPACE]: {} }, found("confirmable", false, "only our pod is deleted")],
+  ["there is no other token", undefined, found("confirmable", true, "our service account is deleted")],
+  ["the other one is accepted", { [NAMESPACE]: {} }, found("confirmable", false, "only our pod is deleted")],
   [
-    "the plugin is accepted, and the namespace is being deleted",
+    "the other one is accepted, and the namespace is being deleted",
     { [NAMESPACE]: GOING },
     found("certain", true, "our namespace"),
   ],
   ["the namespace is gone", { [NAMESPACE]: 404 }, found("certain", true, "our namespace is being deleted")],
-  ["the plugin's account is also deleted", { [NAMESPACE]: 401 }, found("confirmable", true, "the service accounts")],
-  ["the plugin's role is deleted", { [NAMESPACE]: 403 }, found("doubtful", false, "answers the plugin's with 403")],
-  ["nobody can tell", { [NAMESPACE]: 500 }, found("doubtful", false, "answers the plugin's with 500")],
+  ["the other one is also refused", { [NAMESPACE]: 401 }, found("confirmable", true, "the service account is deleted")],
+  [
+    "the role is deleted",
+    { [NAMESPACE]: 403 },
+    found("doubtful", false, "answers the one not bound to our pod with 403"),
+  ],
+  ["nobody can tell", { [NAMESPACE]: 500 }, found("doubtful", false, "answers the one not bound to our pod with 500")],
 ])("if our own token is refused and %s", async (_, answers, finding) => {
   expect(await ask({ [DAEMON_SET]: 401 }, answers)).toEqual(finding);
 });

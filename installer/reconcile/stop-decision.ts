@@ -114,8 +114,8 @@ interface Question {
   readonly node?: string | undefined;
   readonly pod?: string | undefined;
   readonly own: Transport;
-  /** The plugin's access, by a token that is not bound to our pod; absent if it has no such token. */
-  readonly plugin?: Transport | undefined;
+  /** Access by a token that is not bound to our pod; absent without one. */
+  readonly unbound?: Transport | undefined;
 }
 
 /** Requests the DaemonSet, and what confirms the answer. Never rejects. */
@@ -148,21 +148,29 @@ const NAMESPACE_GONE = "our namespace is being deleted";
 const isGone = ({ isAbsent, object = {} }: Got<NamespaceObject>): boolean => isAbsent === true || isDeleting(object);
 
 /**
- * Our token is refused: the service account was deleted, or our pod was deleted by force. The plugin's token is bound
- * to the node: if it is accepted, this is not an uninstall.
+ * Our token is refused: the service account was deleted, or our pod was deleted by force. If the token that is not bound
+ * to our pod is accepted, this is not an uninstall.
  */
 async function unknown(question: Question): Promise<Finding> {
-  const { plugin } = question;
-  if (plugin === undefined) return confirmable(true, "our token is refused (401): our service account is deleted");
-  const namespace = await get<NamespaceObject>(plugin, namespacePath(question));
+  const { unbound } = question;
+  if (unbound === undefined) return confirmable(true, "our token is refused (401): our service account is deleted");
+  const namespace = await get<NamespaceObject>(unbound, namespacePath(question));
   if (isGone(namespace)) return certain(true, NAMESPACE_GONE);
   if (namespace.status === 401) {
-    return confirmable(true, "our token and the plugin's are refused (401): the service accounts are deleted");
+    return confirmable(
+      true,
+      "our token and the one not bound to our pod are refused (401): the service account is deleted",
+    );
   }
   if (namespace.status === 200) {
-    return confirmable(false, "our own token is refused (401), but the plugin's is accepted: only our pod is deleted");
+    return confirmable(
+      false,
+      "our own token is refused (401), but the one not bound to our pod is accepted: only our pod is deleted",
+    );
   }
-  return doubtful(`our token is refused (401), and the API server answers the plugin's with ${namespace.status}`);
+  return doubtful(
+    `our token is refused (401), and the API server answers the one not bound to our pod with ${namespace.status}`,
+  );
 }
 
 /**
@@ -170,7 +178,7 @@ async function unknown(question: Question): Promise<Finding> {
  * chart whose role lacks DaemonSets, and a temporary fault of the role bindings.
  */
 async function forbidden(question: Question): Promise<Finding> {
-  for (const send of [question.own, question.plugin]) {
+  for (const send of [question.own, question.unbound]) {
     if (send !== undefined && isGone(await get<NamespaceObject>(send, namespacePath(question)))) {
       return certain(true, NAMESPACE_GONE);
     }

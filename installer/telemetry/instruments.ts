@@ -8,7 +8,6 @@ export interface Instruments {
   readonly rechains: Counter<"file">;
   readonly contested: Counter<"file">;
   readonly failures: Counter;
-  readonly tokenRenewals: Counter<"result">;
   readonly pluginCalls: Counter<"verb" | "decision" | "code">;
   readonly pluginSeconds: Histogram<"verb">;
   readonly lookupSeconds: Histogram;
@@ -47,7 +46,6 @@ export function createInstruments(): Instruments {
     rechains: counter("rechains_total", "Times that the stanza was put back into a configuration.", "file"),
     contested: counter("config_contested", "Times that another writer undid a repair within ten seconds.", "file"),
     failures: counter("failures_total", "Reconciliations of the node that ended in an error."),
-    tokenRenewals: counter("token_renewals_total", "Tokens requested for the plugin, by result.", "result"),
     pluginCalls: counter("plugin_calls_total", "Calls of the plugin, from its log.", "verb", "decision", "code"),
     pluginSeconds: histogram("plugin_seconds", "Duration of a plugin call.", SECONDS, "verb"),
     lookupSeconds: histogram("plugin_lookup_seconds", "Time a plugin call took to look up its pod.", SECONDS),
@@ -60,7 +58,7 @@ export function createInstruments(): Instruments {
     ),
     read: ({ chained, ready, reached }) => {
       gauge("chained", "Whether the active configuration ends in the stanza, or need not.", chained);
-      gauge("ready", "Whether /ready is 200: pods are chained, and the API server accepts the plugin's token.", ready);
+      gauge("ready", "Whether /ready is 200: pods are chained, and looked up.", ready);
       gauge("api_server_reachable", "Whether the node reaches the API server, as of the last check.", reached);
     },
   };

@@ -78,7 +78,7 @@ class Contestant {
     const { api } = this.cluster;
     await this.cluster.installMultus();
     await this.cluster.configure(stanza);
-    const accounts = ["install", "repair", "multus", "linkerd-cni-plugin"];
+    const accounts = ["install", "repair", "multus"];
     for (const name of accounts) {
       const path = `/api/v1/namespaces/${CNI_NAMESPACE}/serviceaccounts`;
       await api.json({ method: "POST", path, body: { metadata: { name } } });
@@ -136,7 +136,6 @@ class Contestant {
       HEALTH_PORT: health,
       POD_NAMESPACE: CNI_NAMESPACE,
       POD_NAME: "linkerd-cni",
-      PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin",
     };
     await this.start("install", [], installer);
     const repair = { LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: NODE, LINKERD_CNI_REPAIR_CONTROLLER_POD_NAME: "r" };
@@ -177,7 +176,7 @@ class Contestant {
     const by =
       (program: ProgramName) =>
       ({ account }: Request) =>
-        account === program || (program === "install" && account === "linkerd-cni-plugin");
+        account === program;
     for (const [program, one] of this.running) {
       this.remember(program, one, "");
       const processor = hourly(processorMs(one.pid) - (before.get(program) ?? 0)) / 1000;

@@ -134,13 +134,14 @@ helmSuite("dist/charts/linkerd2-cni with the real helm", () => {
       expect(
         notes(
           "--set",
-          "enablePSP=true,partials.global.a=b,cniPluginVersion=v1,repairController.deleteUnvalidated=true",
+          "enablePSP=true,partials.global.a=b,cniPluginVersion=v1,pluginToken.onNode=false,repairController.deleteUnvalidated=true",
         ),
       ).toEqual([
         "NOTE: the value repairController.deleteUnvalidated is ignored: pods without a validator are reported, not evicted.",
         "NOTE: the value cniPluginVersion is ignored: image.version is used.",
         "NOTE: the value enablePSP is ignored: Kubernetes 1.25 removed PodSecurityPolicy.",
         "NOTE: the value partials is ignored: values of a library of linkerd's charts.",
+        "NOTE: the value pluginToken is ignored: the plugin has no token, because it asks the installer.",
       ]);
       expect(notes("--set", "tolerations=null,affinty=null,global.a=b,enabled=true")).toBeNull();
       expect(notes("--set", "inbondProxyPort=1,nodeselector.a=b,tolerationss[0]=a,nodeAffinty=1,replicas=2")).toEqual([

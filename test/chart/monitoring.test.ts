@@ -54,7 +54,6 @@ const at = (metric: string, labels = "") => `linkerd_cni_${metric}{${labels === 
 const repair = (metric: string) => at(`repair_controller_${metric}`);
 const contested = at("config_contested", 'file="10-k.conflist"');
 const addErrors = at("plugin_calls_total", 'verb="ADD", decision="", code="7"');
-const renewed = (result: string) => at("token_renewals_total", `result="${result}"`);
 const up = (container: string) => `up{job="linkerd-cni/linkerd-cni", container="${container}", ${NODE}}`;
 
 const nriUp = `up{job="linkerd-cni/linkerd-cni-nri", container="nri", ${NODE}}`;
@@ -76,7 +75,7 @@ const cases: Cases = {
   LinkerdCNINotReady: {
     fires: { [at("ready")]: "1x5 0x20" },
     atMinute: 11,
-    says: "the chain is not complete, or the API server refuses the plugin's token.",
+    says: "the chain is not complete, or pods cannot be looked up.",
     quiet: {
       "ready again in between": { [at("ready")]: "1x5 0x2 1 0x20" },
       "always ready": { [at("ready")]: "1x30" },
@@ -100,7 +99,7 @@ const cases: Cases = {
     fires: { [up("install-cni")]: "1x5 0x20" },
     atMinute: 11,
     labels: { job: "linkerd-cni/linkerd-cni", container: "install-cni" },
-    says: "Prometheus gets no metrics: the chain and the plugin's token are no longer kept up to date.",
+    says: "Prometheus gets no metrics: the chain is no longer kept up to date, and pods may wait for look-ups.",
     quiet: {
       "it answers": { [up("install-cni")]: "1x30" },
       "another container": { [up("other")]: "0x30" },
@@ -138,15 +137,6 @@ const cases: Cases = {
       "few calls": adds(0.5, 2),
       "another verb": adds(2, 2, "STATUS"),
       "no calls": adds(0, 2),
-    },
-  },
-  LinkerdCNITokenRenewalFailing: {
-    fires: { [renewed("refused")]: "0+1x60", [renewed("token")]: "1x60" },
-    atMinute: 45,
-    says: "the API server has given the plugin no token for half an hour; the last one will expire.",
-    quiet: {
-      "nothing to renew": { [renewed("token")]: "1x60" },
-      "it works in between": { [renewed("silent")]: "0+1x60", [renewed("token")]: "1x35 2x20" },
     },
   },
   LinkerdCNIApiUnreachable: {

@@ -45,16 +45,6 @@ export async function replaceAccountsKey(machine: Machine): Promise<void> {
   for (const daemon of readers) await startDaemon(machine, daemon);
 }
 
-/** Makes the plugin's service account another of the same name: the tokens that it had are refused. */
-export async function revokePluginTokens(machine: Machine): Promise<void> {
-  const account = ["serviceaccount/linkerd-cni-plugin", "--namespace=linkerd-cni"];
-  const object = JSON.parse(await machine.run(["kubectl", "get", ...account, "--output=json"]));
-  const { name, namespace, labels, annotations } = object.metadata;
-  const input = JSON.stringify({ ...object, metadata: { name, namespace, labels, annotations } });
-  await machine.run(["kubectl", "delete", ...account]);
-  await machine.run(["kubectl", "create", "-f", "-"], { input });
-}
-
 /** Sends the installer a signal: KILL ends it as the kernel does when memory runs out, STOP keeps it from acting. */
 export async function signalInstaller(machine: Machine, signal: "KILL" | "STOP" | "CONT"): Promise<void> {
   await machine.run(["pkill", `-${signal}`, "-f", "^/opt/cni/bin/linkerd-cni install"]);

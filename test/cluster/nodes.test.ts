@@ -14,7 +14,7 @@ const NOWHERE = JSON.stringify({
     nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In", values: ["mesh"] }] }],
   },
 });
-const REFUSED = "our own token is refused (401), but the plugin's is accepted: only our pod is deleted";
+const REFUSED = "our own token is refused (401), but the one not bound to our pod is accepted: only our pod is deleted";
 const CHAIN = ["bridge", "portmap", "linkerd-cni"];
 /** How long the API server takes a token for good that it has just seen. */
 const REMEMBERED_MS = 12_000;

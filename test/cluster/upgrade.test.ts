@@ -122,14 +122,9 @@ clusterSuite("changing the installation in a cluster", (cluster) => {
     const [address] = (await cluster.kubectl.start(pod("by-cli", { proxy: "sidecar" }))) as [string];
     expect(await cluster.kubectl.dial("client", `${address}:8080`)).toMatchObject({ port: 4143 });
     await cluster.kubectl.apply(obsolete);
-    expect(prunedBy(await sh(`l5d-cni install-cni --set pluginToken.dedicated=false | ${prune}`)).sort()).toEqual([
-      "clusterrole.rbac.authorization.k8s.io/linkerd-cni-plugin pruned",
-      "clusterrolebinding.rbac.authorization.k8s.io/linkerd-cni-plugin pruned",
+    expect(prunedBy(await sh(`l5d-cni install-cni | ${prune}`)).sort()).toEqual([
       "configmap/obsolete pruned",
       "networkpolicy.networking.k8s.io/linkerd-cni pruned",
-      "role.rbac.authorization.k8s.io/linkerd-cni-plugin pruned",
-      "rolebinding.rbac.authorization.k8s.io/linkerd-cni-plugin pruned",
-      "serviceaccount/linkerd-cni-plugin pruned",
     ]);
     await cluster.rolledOut();
     expect(await proxyUser()).toBe(2102);

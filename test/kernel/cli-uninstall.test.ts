@@ -31,7 +31,7 @@ suite("l5d-cni uninstall-cni, with kubectl and a real API server", cliMissing(),
     const nri = "nri.enabled=true,nri.require.admissionPolicy=v1beta1";
     const flags = [...values, nri, "networkPolicy.enabled=true"].flatMap((value) => ["--set", value]);
     expect(await cluster.piped(["install-cni", ...flags], "apply", "-f", "-")).toMatchObject({ code: 0, err: "" });
-    expect((await left()).split("\n")).toHaveLength(20);
+    expect((await left()).split("\n")).toHaveLength(17);
     expect(await uninstalled()).toMatchObject({ code: 0 });
     expect(await left()).toBe("");
   });

@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { ApiStub, json } from "../support/api-server";
 import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
-import { until } from "../support/until";
 import { type Installer, TestNode } from "./installer-node";
 
 jest.setTimeout(120_000);
@@ -50,7 +49,6 @@ suite("a configuration directory without space", missing({ root: true, programs:
   }
   const free = () => rmSync(filler());
   const start = () => node.start({ KUBERNETES_SERVICE_PORT: String(api.port) });
-  const token = () => JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig")).users[0].user.token;
   const temporary = () => readdirSync(node.netDir).filter((name) => name.endsWith("-tmp"));
 
   test("is chained when space is free, and keeps its list until then", async () => {
@@ -61,17 +59,6 @@ suite("a configuration directory without space", missing({ root: true, programs:
     free();
     await installer.says("ends in our stanza", 60_000);
     expect(node.broken()).toEqual([]);
-  });
-
-  test("keeps chain and kubeconfig while the token cannot be renewed, which it is afterwards", async () => {
-    installer = start();
-    await installer.says("ends in our stanza");
-    fill();
-    writeFileSync(join(node.accountDir, "token"), "token-2");
-    await installer.says("ENOSPC", 60_000);
-    expect([token(), node.isChained(NAME), node.broken()]).toEqual(["token", true, []]);
-    free();
-    await until("the new token", () => token() === "token-2", 60);
   });
 
   test("is left with all that its chain needs if it is uninstalled then, and without a trace the next time", async () => {

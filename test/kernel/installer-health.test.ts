@@ -10,7 +10,6 @@ import { type Installer, TestNode } from "./installer-node";
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 const PORT = 19_872;
 const POD = "/api/v1/namespaces/linkerd-cni/pods/linkerd-cni-x7k2p";
-const TOKEN = "/api/v1/namespaces/linkerd-cni/serviceaccounts/linkerd-cni-plugin/token";
 
 jest.setTimeout(60_000);
 
@@ -53,16 +52,6 @@ async function get(path: string): Promise<{ readonly status: number; readonly bo
   return { status: response.status, body: await response.text() };
 }
 
-/** The plugin's token on the node. */
-const token = (): string => JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig")).users[0].user.token;
-
-/** A token as the API server issues them; the signature does not matter here. */
-function jwt(lifeSeconds: number, ageSeconds = 0): string {
-  const now = Math.floor(Date.now() / 1000) - ageSeconds;
-  const claims = { sub: "system:serviceaccount:linkerd-cni:linkerd-cni-plugin", iat: now, exp: now + lifeSeconds };
-  return `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.${Math.random()}`;
-}
-
 async function eventually(holds: () => boolean | Promise<boolean>, withinMs: number): Promise<void> {
   const until = performance.now() + withinMs;
   while (!(await holds())) {
@@ -74,13 +63,12 @@ async function eventually(holds: () => boolean | Promise<boolean>, withinMs: num
 
 test("an installer that starts asks everything once, over one connection, which look-ups then use", async () => {
   const node1 = "/api/v1/nodes/node-1";
-  answers[TOKEN] = () => [201, { status: { token: jwt(3600) } }];
   answers[node1] = () => [200, {}];
-  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", NODE_NAME: "node-1", LOG_LEVEL: "debug" });
+  start({ NODE_NAME: "node-1", LOG_LEVEL: "debug" });
   await installer.says("looking pods up at");
   await installer.says("ends in our stanza");
   expect((await get("/ready")).status).toBe(200);
-  expect(api.requests).toEqual([TOKEN, POD, POD, `${node1}?resourceVersion=0`, `${POD}?resourceVersion=0`]);
+  expect(api.requests).toEqual([POD, `${node1}?resourceVersion=0`, `${POD}?resourceVersion=0`]);
   expect(api.handshakes).toBe(1);
 });
 
@@ -109,7 +97,7 @@ test("an API server that is away does not make a node unready", async () => {
 });
 
 test.each([
-  [401, "does not accept the kubeconfig's token"],
+  [401, "does not accept this pod's token"],
   [403, "may not get pods"],
 ])(
   "an API server that answers the plugin %i makes it unready, and is asked once in 30 s for the token",
@@ -135,7 +123,6 @@ test("a token that the API server refused for a while makes it ready again, with
   answers[POD] = () => [200, {}];
   // A verdict is remembered for 30 s, see installer/api/access.test.ts.
   await eventually(async () => (await get("/ready")).status === 200, 120_000);
-  expect(token()).toBe("token");
 }, 180_000);
 
 describe("a proxy that the environment names", () => {
@@ -162,12 +149,7 @@ describe("a proxy that the environment names", () => {
   ])("%s, gets no request, and no token with it", async (names) => {
     const { port } = proxy.address() as AddressInfo;
     const value = (name: string) => (name === "NODE_USE_ENV_PROXY" ? "1" : `http://127.0.0.1:${port}`);
-    answers[TOKEN] = () => [201, { status: { token: jwt(600) } }];
-    start({
-      PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin",
-      ...Object.fromEntries(names.split(" and ").map((name) => [name, value(name)])),
-    });
-    await installer.says("the plugin has a token");
+    start(Object.fromEntries(names.split(" and ").map((name) => [name, value(name)])));
     await installer.says("ends in our stanza");
     expect(connections).toBe(0);
   });
@@ -178,7 +160,6 @@ test("ready without a chain if Multus should call the plugin", async () => {
   await installer.says("left alone: Multus has to call the plugin");
   await eventually(async () => (await get("/ready").catch(() => ({ status: 0 }))).status === 200, 10_000);
   expect(node.read("10-k.conflist")).toBe(LIST);
-  expect(token()).toBe("token");
 });
 
 test("actions of the NRI plugin are published on the pods, also those before the installer started", async () => {
@@ -234,98 +215,6 @@ test.each([
   const { body } = await get("/ready");
   expect(body.includes("05-broken.conflist")).toBe(status === 503);
   expect(node.isChained("10-k.conflist")).toBe(true);
-});
-
-/** Leaves the state of the pod's previous container on the node. */
-function leave(token: string): void {
-  node.write("linkerd-cni.journal", JSON.stringify({ version: 1, owner: "linkerd-cni-x7k2p", made: {} }));
-  writeFileSync(join(node.netDir, "ZZZ-linkerd-cni-kubeconfig"), JSON.stringify({ users: [{ user: { token } }] }));
-}
-
-/** Makes a token whenever it is asked for one. */
-function mint(): readonly string[] {
-  const minted: string[] = [];
-  answers[TOKEN] = () => {
-    minted.push(jwt(600));
-    return [201, { status: { token: minted.at(-1) } }];
-  };
-  return minted;
-}
-
-test("the plugin gets a token of its own account, renewed after four fifths of its life", async () => {
-  const minted = mint();
-  leave(jwt(600, 481));
-  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin" });
-  await installer.says("ends in our stanza");
-  expect(token()).toBe(minted[0]);
-  expect((await get("/ready")).status).toBe(200);
-  expect((await get("/metrics")).body).toContain('linkerd_cni_token_renewals_total{result="token"} 1');
-});
-
-test("a token that is refused before its end is replaced, whether or not probes ask", async () => {
-  const minted = mint();
-  const refused = jwt(600);
-  leave(refused);
-  answers[POD] = ({ headers }) => [headers.authorization === `Bearer ${refused}` ? 401 : 200, {}];
-  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", HEALTH_PORT: "0" });
-  await eventually(() => minted.length === 1 && token() === minted[0], 10_000);
-});
-
-test("a node that registers again, shown by its token's end, loses the startup taint again", async () => {
-  const NODE = "/api/v1/nodes/node-a";
-  const minted = mint();
-  let taints = [{ key: "starting", effect: "NoSchedule" }];
-  let removed = 0;
-  answers[NODE] = ({ method }) => {
-    if (method === "PATCH") [taints, removed] = [[], removed + 1];
-    return [200, { spec: { taints } }];
-  };
-  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", NODE_NAME: "node-a", NODE_TAINT: "starting" });
-  await eventually(() => removed === 1, 10_000);
-  taints = [{ key: "starting", effect: "NoSchedule" }];
-  answers[POD] = ({ headers }) => [headers.authorization === `Bearer ${minted[0]}` ? 401 : 200, {}];
-  await eventually(() => removed === 2, 45_000); // the result of a token check is cached for 30 s
-  expect(minted).toHaveLength(2);
-});
-
-test("an API server that cannot bind tokens to nodes is asked for an unbound one", async () => {
-  const bodies: string[] = [];
-  api.answer = (request, response) => {
-    if (request.url !== TOKEN) return json(200, {})(request, response);
-    let body = "";
-    request.on("data", (chunk: Buffer) => {
-      body += chunk.toString();
-    });
-    request.on("end", () => {
-      bodies.push(body);
-      const bound = body.includes("boundObjectRef");
-      json(bound ? 400 : 201, bound ? {} : { status: { token: jwt(600) } })(request, response);
-    });
-  };
-  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", NODE_NAME: "node-a" });
-  await installer.says("the plugin has a token of service account linkerd-cni/linkerd-cni-plugin");
-  expect(bodies).toHaveLength(2);
-  expect(JSON.parse(bodies[0] ?? "").spec.boundObjectRef).toEqual({ apiVersion: "v1", kind: "Node", name: "node-a" });
-});
-
-test("a token of its account that still lives is kept through a restart without an API server", async () => {
-  const living = jwt(600);
-  leave(living);
-  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin", KUBERNETES_SERVICE_PORT: "1" });
-  await installer.says("ends in our stanza");
-  expect(token()).toBe(living);
-});
-
-test.each([
-  ["refuses", () => [403, {}] as [number, object]],
-  ["knows no such account", () => [404, {}] as [number, object]],
-  ["fails", () => [500, {}] as [number, object]],
-])("if the API server %s, the plugin gets the installer's own token", async (_, answer) => {
-  answers[TOKEN] = answer;
-  start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin" });
-  await installer.says("ends in our stanza");
-  expect(token()).toBe("token");
-  expect(installer.log).toContain("it uses the installer's own token");
 });
 
 test("the plugin's log is followed through a rotation, into the log and the metrics", async () => {

@@ -91,29 +91,9 @@ test("while its owner writes a configuration, the chain does not jump to another
   expect(node.read("20-other.conflist")).toBe(LIST);
 });
 
-test("a removed plugin or kubeconfig is restored", async () => {
+test("a removed plugin is restored", async () => {
   rmSync(join(node.binDir, "linkerd-cni"));
   await until(() => node.content()["bin/linkerd-cni"] !== undefined);
-  writeFileSync(path("ZZZ-linkerd-cni-kubeconfig"), "");
-  await until(() => node.read("ZZZ-linkerd-cni-kubeconfig") !== "");
-});
-
-test("a token that is swapped as the kubelet does it reaches the kubeconfig", async () => {
-  await installer.stop("SIGKILL");
-  const swap = (version: number) => {
-    mkdirSync(join(node.accountDir, `..${version}`));
-    writeFileSync(join(node.accountDir, `..${version}`, "token"), `token-${version}`);
-    symlinkSync(`..${version}`, join(node.accountDir, "..data.tmp"));
-    renameSync(join(node.accountDir, "..data.tmp"), join(node.accountDir, "..data"));
-  };
-  swap(1);
-  rmSync(join(node.accountDir, "token"));
-  symlinkSync("..data/token", join(node.accountDir, "token"));
-  installer = node.start();
-  await installer.says("ends in our stanza");
-  expect(node.read("ZZZ-linkerd-cni-kubeconfig")).toContain("token-1");
-  swap(2);
-  await until(() => node.read("ZZZ-linkerd-cni-kubeconfig").includes("token-2"));
 });
 
 test("a mounted stanza that changes reaches the chain", async () => {

@@ -15,6 +15,7 @@ import { LINKERDS_STANZA } from "../support/linkerd-stanza";
 import { PluginNode } from "../support/plugin";
 import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
+import { until } from "../support/until";
 import { SMALL_PLUGIN, TestNode } from "./installer-node";
 
 const peer = process.env["LINKERD_CNI_INSTALL_PEER"];
@@ -115,7 +116,7 @@ suite("a node that linkerd's own installer has changed", lacks, () => {
   jest.setTimeout(60_000);
   beforeAll(buildPrograms);
 
-  test("is taken over: one chain, our plugin, a private kubeconfig; what was renamed is named", async () => {
+  test("is taken over: one chain, our plugin, no kubeconfig; what was renamed is named", async () => {
     const node = new TestNode({ "10-k.conflist": LIST, "20-single.conf": SINGLE, "notes.txt": "x" });
     await installPeer(node, ["10-k.conflist", "20-single.conflist"]);
     const theirs = JSON.parse(node.read("10-k.conflist"));
@@ -127,7 +128,7 @@ suite("a node that linkerd's own installer has changed", lacks, () => {
     expect(node.broken()).toEqual([]);
     expect(node.answers()).toBe(true);
     expect(node.read("20-single.conflist")).not.toContain("linkerd-cni");
-    expect(JSON.parse(node.read("ZZZ-linkerd-cni-kubeconfig")).users[0].user.token).toBe("token");
+    while (node.content()["net.d/ZZZ-linkerd-cni-kubeconfig"] !== undefined) await sleep(20);
     expect(installer.log).toContain("20-single.conflist was probably");
     expect(installer.log).not.toContain("10-k.conflist was probably");
 
@@ -285,6 +286,31 @@ suite("either installer by the other's ConfigMap", pluginLacks, () => {
     expect(isLinkerds()).toBe(true);
     expect(lines(await rules())).toEqual(lines(theirs));
   });
+
+  test.each(["edit", "dropin"])(
+    "linkerd's, started beside ours with chaining %s, and left alone, as after kubectl rollout undo: any pod is looked up",
+    async (chaining) => {
+      const reader = node.readAsRuntime();
+      const environment = { KUBERNETES_SERVICE_PORT: String(api.port), CNI_NETWORK_CONFIG: JSON.stringify(LINKERDS) };
+      const installer = node.start({ ...environment, CHAINING: chaining, UNINSTALL_ON_STOP: "never" });
+      let linkerds: Awaited<ReturnType<typeof startPeer>> | undefined;
+      try {
+        await installer.says("pods that start from now on are chained");
+        linkerds = await startPeer(node, ["10-k.conflist"], LINKERDS, api.port);
+        linkerds.goOn();
+        await installer.says("was replaced by another plugin");
+        expect(await installer.stop()).toBe(0);
+        await until("linkerd's chain", async () => isChained(node, "10-k.conflist"));
+        expect(isLinkerds()).toBe(true);
+        // It has no annotations.
+        expect(await rules()).toContain("PROXY_INIT_REDIRECT");
+      } finally {
+        reader.close();
+        await installer.stop("SIGKILL");
+        await linkerds?.end("SIGKILL");
+      }
+    },
+  );
 
   /** Calls what a runtime calls for a meshed pod, in their order. @returns the types, each with what is wrong */
   async function calls(

@@ -161,7 +161,7 @@ test("a second signal does not interrupt the removal", async () => {
 test("an installer that is stopped before it began does not begin", async () => {
   const before = node.content();
   api.answer = silence;
-  const installer = start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin" });
+  const installer = start();
   while (api.requests.length === 0) await sleep(10);
   expect(await installer.stop()).toBe(0);
   expect(node.content()).toEqual(before);
@@ -175,10 +175,10 @@ test("an installer that is stopped before its first run removes what its killed 
   expect(node.content()).not.toEqual(before);
   let asked = false;
   api.answer = (request, response) => {
-    asked ||= request.url?.endsWith("/token") === true;
+    asked ||= request.url?.includes("/pods/") === true;
     if (request.url === DAEMON_SET) json(404, {})(request, response);
   };
-  const installer = start({ PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin" });
+  const installer = start();
   while (!asked) await sleep(10);
   expect(await installer.stop()).toBe(0);
   expect(installer.log).not.toContain("ends in our stanza");

@@ -129,7 +129,7 @@ suite("an uninstall under the real Multus", lacking(), () => {
     before = Object.keys(node.content());
     installer = node.start({ CHAINED: "false", KUBERNETES_SERVICE_PORT: String(admin.port) });
     const kubeconfigPath = join(node.netDir, "ZZZ-linkerd-cni-kubeconfig");
-    await until("the plugin to be installed", async () => existsSync(kubeconfigPath));
+    await until("the plugin to be installed", async () => existsSync(join(node.binDir, "linkerd-cni")));
     const config = {
       cniVersion: "1.0.0",
       name: "linkerd-cni",
@@ -196,7 +196,7 @@ suite("an uninstall under the real Multus", lacking(), () => {
       ].sort(),
     );
     installer = node.start({ CHAINED: "false", KUBERNETES_SERVICE_PORT: String(cluster.api.admin.port) });
-    await until("the plugin to be installed", async () => existsSync(join(node.netDir, "ZZZ-linkerd-cni-kubeconfig")));
+    await until("the plugin to be installed", async () => existsSync(join(node.binDir, "linkerd-cni")));
     expect(await endOneByOne(PODS.slice(0, 1))).toEqual(["done"]);
     expect(node.answers()).toBe(true);
     await uninstall();

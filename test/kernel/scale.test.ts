@@ -15,13 +15,10 @@ const ALLOWED = [
   "create serviceaccounts/token as linkerd-cni",
   "get daemonsets as linkerd-cni",
   "get namespaces as linkerd-cni",
-  "get namespaces as linkerd-cni-plugin",
   "get nodes as linkerd-cni",
   "get nodes from memory as linkerd-cni",
   "get pods as linkerd-cni",
-  "get pods as linkerd-cni-plugin",
   "get pods from memory as linkerd-cni",
-  "get pods from memory as linkerd-cni-plugin",
   "list pods as linkerd-cni",
   "list pods from memory as linkerd-cni",
   "watch pods as linkerd-cni",
@@ -45,7 +42,6 @@ suite(
         "start-seconds": 2,
         "rest-seconds": REST_SECONDS,
         waves: 1,
-        "token-seconds": 0,
         "down-seconds": 5,
         "back-seconds": 15,
         starts: STARTS,
@@ -84,7 +80,7 @@ suite(
 
     test("a meshed pod of `linkerd inject --manual` takes two requests, more only if they are sent again", () => {
       for (const what of ["pods", "namespaces"]) {
-        const count = phases["pod starts"][`get ${what} as linkerd-cni-plugin`];
+        const count = phases["pod starts"][`get ${what} as linkerd-cni`];
         expect(count).toBeGreaterThanOrEqual(NODES * STARTS);
         expect(count).toBeLessThanOrEqual(2 * NODES * STARTS);
       }

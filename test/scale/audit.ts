@@ -25,7 +25,7 @@ interface AuditEvent {
 export interface Request {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Its account: the installers' and controllers' own, or the plugin's. */
+  /** Its account. */
   readonly account: string;
   /** Verb and resource, and whether the API server may answer from memory in place of asking etcd. */
   readonly what: string;

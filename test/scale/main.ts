@@ -31,8 +31,6 @@ const { values: options } = parseArgs({
     "rest-seconds": { type: "string", default: "180" },
     "down-seconds": { type: "string", default: "300" },
     "back-seconds": { type: "string", default: "120" },
-    /** The API server gives no token for less than ten minutes; 0: for a day, and no renewal is waited for. */
-    "token-seconds": { type: "string", default: "600" },
     /** Prints JSON in place of a table. */
     json: { type: "boolean", default: false },
     waves: { type: "string", default: "10" },
@@ -51,7 +49,6 @@ const START_MS = Number(options["start-seconds"]) * 1000;
 const REST_MS = Number(options["rest-seconds"]) * 1000;
 const DOWN_MS = Number(options["down-seconds"]) * 1000;
 const BACK_MS = Number(options["back-seconds"]) * 1000;
-const TOKEN_SECONDS = Number(options["token-seconds"]);
 const WAVES = Number(options.waves);
 const PODS = Number(options["pods-per-node"]);
 const STARTS = Number(options.starts);
@@ -61,7 +58,6 @@ const linkerdsPlugin = process.env["LINKERD_CNI_PEER"];
 const linkerdsInstaller = process.env["LINKERD_CNI_INSTALL_PEER"];
 /** As often as the kubelet asks whether a pod is ready. */
 const READY_MS = 5_000;
-const DAY_SECONDS = 24 * 60 * 60;
 /** Requests of the simulation itself that are under way at once. */
 const PARALLEL = 16;
 
@@ -137,8 +133,6 @@ async function simulate(simulation: Simulation, setting: Setting): Promise<reado
     });
     await until("all nodes to have the plugin", () => nodes.every(({ isInstalled }) => isInstalled), 120);
   });
-  const started = Date.now();
-  const tokens = nodes.map(({ token }) => token);
   await sleep(10_000);
   await simulation.phase("rest", () => sleep(REST_MS), NODES);
   await simulation.phase("rollout", async () => {
@@ -148,13 +142,6 @@ async function simulate(simulation: Simulation, setting: Setting): Promise<reado
       await each(wave, wave.length, (node) => node.replace(() => sleep(READY_MS)));
     }
   });
-  if (TOKEN_SECONDS > 0) {
-    await simulation.phase("renewal of all tokens", async () => {
-      const due = started + TOKEN_SECONDS * 1000 - Date.now();
-      const isRenewed = ({ token }: ScaleNode, index: number) => token !== tokens[index];
-      await until("all tokens to be renewed", () => nodes.every(isRenewed), due / 1000 + 60);
-    });
-  }
   const told = [`before the outage ${await refusals(api)}`];
   await simulation.phase("API server down", async () => {
     await api.down();
@@ -303,7 +290,6 @@ async function main(): Promise<void> {
       daemonSet,
       image,
       stanza: await defaultStanza(outputs.manifests, false),
-      tokenSeconds: TOKEN_SECONDS || DAY_SECONDS,
     };
     for (let index = 0; index < NODES; index++) nodes.push(new ScaleNode(index, place, rollout));
     const simulation = new Simulation(api, new Traffic(api.admin.port), nodes);

@@ -1,8 +1,9 @@
 /** Nodes that are directories, with the real programs of a node's pod as processes. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { chownSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { chownSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { outputs } from "../../build/paths";
+import { LOOKUP_SOCKET_NAME } from "../../cni/contract";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { CallRecord } from "../../host/call-log";
 import type { ProgramName } from "../support/program";
@@ -31,8 +32,6 @@ interface Rollout {
   readonly image: string;
   /** UID of the DaemonSet. */
   readonly daemonSet: string;
-  /** Life of the plugin's token. */
-  readonly tokenSeconds: number;
 }
 
 interface RunningPod {
@@ -130,19 +129,9 @@ export class ScaleNode {
     for (const child of this.pod?.children ?? []) child.kill("SIGKILL");
   }
 
-  /** Whether the plugin is chained, with a kubeconfig whose token is the plugin's own. */
+  /** Whether the plugin is chained, and the installer answers its look-ups. */
   get isInstalled(): boolean {
-    try {
-      return this.read(LIST_FILE).includes('"linkerd-cni"') && this.token !== "";
-    } catch {
-      return false;
-    }
-  }
-
-  /** The plugin's token; empty before there is one. */
-  get token(): string {
-    const [, token = ""] = /token"?: *"?([\w.-]+)/.exec(this.read("net.d/ZZZ-linkerd-cni-kubeconfig")) ?? [];
-    return token;
+    return this.read(LIST_FILE).includes('"linkerd-cni"') && existsSync(join(this.runDir, LOOKUP_SOCKET_NAME));
   }
 
   /** Directory of the call log and the look-up socket. */
@@ -186,7 +175,7 @@ export class ScaleNode {
   }
 
   private install(pod: string, uid: string): ChildProcess {
-    const { api, image, stanza, tokenSeconds } = this.rollout;
+    const { api, image, stanza } = this.rollout;
     return this.run("install", [], {
       ...access(api),
       CONTAINER_MOUNT_PREFIX: "",
@@ -197,8 +186,6 @@ export class ScaleNode {
       PLUGIN_LOG: join(this.directory, "plugin.log"),
       CNI_CACHE_DIR: join(this.directory, "cache"),
       CNI_NETWORK_CONFIG: stanza,
-      PLUGIN_SERVICE_ACCOUNT: "linkerd-cni-plugin",
-      PLUGIN_TOKEN_SECONDS: String(tokenSeconds),
       POD_NAMESPACE: NAMESPACE,
       POD_NAME: pod,
       POD_UID: uid,

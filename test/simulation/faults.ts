@@ -50,8 +50,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   "the chain comes before the plugin": {
     kind: "order",
     file: PLAN,
-    from: '["journal", "plugin", "kubeconfig", "chain", "rest"]',
-    to: '["journal", "chain", "plugin", "kubeconfig", "rest"]',
+    from: '["journal", "plugin", "chain", "rest"]',
+    to: '["journal", "chain", "plugin", "rest"]',
   },
   "the plugin is removed before the chain": {
     kind: "order",

@@ -424,7 +424,6 @@ function environmentOf(pod: string): Readonly<Record<string, string>> {
     POD_UID: `uid-of-${pod}`,
     NODE_NAME: "node",
     HEALTH_PORT: "9990",
-    PLUGIN_SERVICE_ACCOUNT: "plugin",
   };
 }
 

@@ -4,9 +4,9 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { buildCli } from "../../build/cli";
-import { kubeconfig } from "../../installer/api/kubeconfig";
 import type { ApiServer } from "../../kubernetes/api-server";
 import { paths } from "../cluster/paths";
+import { kubeconfig } from "./kubeconfig";
 import { type ApiObject, RealApi, realApiMissing } from "./real-api";
 import { which } from "./requirements";
 

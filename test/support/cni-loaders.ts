@@ -102,7 +102,7 @@ export function recorded(): readonly (Answers & { readonly is: string; readonly 
 export function loadedByUs(netDir: string, binDir: string, runtime: Runtime): Loaded {
   const paths = pathsOf(netDir, binDir);
   const state = observe(paths, plugin);
-  const wanted = { owner: "me", chained: true, chaining: "auto", stanza: {}, kubeconfig: "{}" } as const;
+  const wanted = { owner: "me", chained: true, chaining: "auto", stanza: {} } as const;
   const plan = planInstall(state, paths, { ...wanted, runtime: RUNTIMES[runtime] });
   const isCrio = runtime.startsWith("crio");
   if (!isCrio && (plan.neighbours.problem !== undefined || plan.findings.length > 0)) return null;

@@ -15,7 +15,6 @@ export async function exposedMetrics(): Promise<string> {
   installer.installs.inc({ step: "a" });
   installer.rechains.inc({ file: "a" });
   installer.contested.inc({ file: "a" });
-  installer.tokenRenewals.inc({ result: "a" });
   installer.pluginCalls.inc({ verb: "ADD", decision: "redirect", code: "" });
   installer.pluginLookups.inc({ way: "installer" });
   for (const histogram of [installer.pluginSeconds, installer.pluginRequests]) histogram.observe(1, { verb: "ADD" });

@@ -24,7 +24,7 @@ const cni: readonly LinkerdCniProps[] = [
     uninstallOnStop: "never",
     nri: { enabled: true },
     nodeTaint: { enabled: true },
-    pluginToken: { dedicated: true, onNode: false },
+    pluginLog: false,
     repairController: { enabled: true, deleteUnowned: true },
   },
   {

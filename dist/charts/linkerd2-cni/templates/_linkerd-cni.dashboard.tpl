@@ -561,7 +561,7 @@ panels:
       overrides: []
     gridPos:
       h: 8
-      w: 6
+      w: 8
       x: 0
       "y": 24
     id: 17
@@ -612,8 +612,8 @@ panels:
       overrides: []
     gridPos:
       h: 8
-      w: 6
-      x: 6
+      w: 8
+      x: 8
       "y": 24
     id: 18
     links: []
@@ -648,8 +648,8 @@ panels:
       overrides: []
     gridPos:
       h: 8
-      w: 6
-      x: 12
+      w: 8
+      x: 16
       "y": 24
     id: 19
     links:
@@ -686,45 +686,6 @@ panels:
         legendFormat: looks that failed
         refId: C
     title: How often is the chain repaired?
-    type: timeseries
-  - datasource:
-      type: prometheus
-      uid: $datasource
-    description: Requests for the plugin's token, a second.
-    fieldConfig:
-      defaults:
-        min: 0
-        thresholds:
-          mode: absolute
-          steps:
-            - color: green
-        unit: ops
-      overrides: []
-    gridPos:
-      h: 8
-      w: 6
-      x: 18
-      "y": 24
-    id: 20
-    links:
-      - targetBlank: true
-        title: LinkerdCNITokenRenewalFailing
-        url: https://github.com/linkerd-cni-cdk8s/linkerd-cni/blob/main/docs/runbooks/LinkerdCNITokenRenewalFailing.md
-    options:
-      legend:
-        displayMode: list
-        placement: bottom
-      tooltip:
-        mode: multi
-        sort: desc
-    targets:
-      - datasource:
-          type: prometheus
-          uid: $datasource
-        expr: sum by (result) (rate(linkerd_cni_token_renewals_total{node=~"$node"}[$__rate_interval]))
-        legendFormat: {{ "{{result}}" | quote }}
-        refId: A
-    title: Does the plugin get tokens? By result
     type: timeseries
   {{- if eq (toString (.Values.repairController).enabled) "true" }}
   - collapsed: false

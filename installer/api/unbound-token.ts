@@ -1,0 +1,86 @@
+import { reasonOf } from "../../cni/errors";
+import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
+import { readClaims, renewalTime, type TokenClaims } from "../../kubernetes/service-account-token";
+import type { Transport } from "../../kubernetes/transport";
+import type { Clock } from "../../process/clock";
+import type { Log } from "../../process/log";
+import { fromBase64, textOf } from "../../system/bytes";
+import type { Access } from "./access";
+
+/** Decodes base64url text. */
+const decoded = (text: string) => textOf(fromBase64(text.replaceAll("-", "+").replaceAll("_", "/")));
+
+interface UnboundTokenDeps {
+  /** The installer's own access, read from its files. @throws if the files are missing */
+  readonly own: () => Access;
+  readonly transport: (access: Access) => Transport;
+  readonly log: Log;
+  readonly clock: Pick<Clock, "now" | "random">;
+}
+
+/** A token and its claims, with times on the monotonic clock. */
+interface Minted {
+  readonly token: string;
+  readonly claims: TokenClaims;
+}
+
+const DAY_SECONDS = 24 * 60 * 60;
+const DEADLINE_MS = 4_000;
+const FAILED: BackoffPolicy = { firstMs: 5_000, longestMs: 60_000 };
+const ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
+
+/**
+ * A token of the installer's service account that is not bound to its pod, in memory only. If the pod is deleted by
+ * force, the API server refuses the pod's own token, but not this one; after an uninstall it refuses both.
+ */
+export class UnboundToken {
+  private minted: Minted | undefined;
+  private retryAt = Number.NEGATIVE_INFINITY;
+  /** Nodes that got their tokens at the same time renew them at different times. */
+  private readonly chance: number;
+  private readonly failed: Backoff;
+
+  constructor(private readonly deps: UnboundTokenDeps) {
+    this.chance = deps.clock.random();
+    this.failed = new Backoff(FAILED, deps.clock.random);
+  }
+
+  /** Access by this token; undefined without one. @throws if the installer's own files are missing */
+  get access(): Access | undefined {
+    const isAlive = this.minted !== undefined && this.deps.clock.now() < this.minted.claims.expiresAt;
+    return isAlive && this.minted !== undefined ? { ...this.deps.own(), token: this.minted.token } : undefined;
+  }
+
+  /** Requests a token if one is due. Never rejects. */
+  async renew(): Promise<void> {
+    const { now } = this.deps.clock;
+    if (now() < this.retryAt || (this.minted !== undefined && now() < renewalTime(this.minted.claims, this.chance)))
+      return;
+    try {
+      this.minted = await this.request();
+      this.failed.reset();
+    } catch (error) {
+      this.retryAt = now() + this.failed.next();
+      this.deps.log.debug(`no second token of this service account: ${reasonOf(error)}`);
+    }
+  }
+
+  private async request(): Promise<Minted> {
+    const { own, transport, clock } = this.deps;
+    const access = own();
+    const [, namespace, name] = ACCOUNT.exec(readClaims(access.token, decoded)?.subject ?? "") ?? [];
+    if (name === undefined) throw new Error("the pod's own token does not name its account");
+    const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
+    const kind = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest" };
+    const body = { ...kind, spec: { expirationSeconds: DAY_SECONDS } };
+    const { status, body: text } = await transport(access)({ method: "POST", path, body, deadlineMs: DEADLINE_MS });
+    if (status !== 200 && status !== 201) throw new Error(`the API server answers ${status}`);
+    const { status: given } = JSON.parse(text) as { status?: { token?: string } };
+    const claims = readClaims(given?.token ?? "", decoded);
+    if (given?.token === undefined || claims === undefined) throw new Error("the answer has no token with an expiry");
+    // Its lifetime begins when it is received: this machine's clock may differ from the API server's.
+    const issuedAt = clock.now();
+    const expiresAt = issuedAt + (claims.expiresAt - claims.issuedAt);
+    return { token: given.token, claims: { ...claims, issuedAt, expiresAt } };
+  }
+}
