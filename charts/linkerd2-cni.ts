@@ -105,6 +105,11 @@ Install Linkerd, without the value of the first line if the cluster has the Gate
   linkerd install --linkerd-cni-enabled | kubectl apply -f -
 
 Pods that are already meshed keep their redirect until they are replaced.
+{{- if not .Values.priorityClassName }}
+
+With Multus, and with runtimes that pass no annotations to plugins (cri-dockerd, containerd before 1.5, CRI-O before
+1.29), every pod waits while the installer of its node does not run: set priorityClassName=system-node-critical there.
+{{- end }}
 {{- if eq (toString (.Values.repairController).deleteUnvalidated) "true" }}
 
 NOTE: the value repairController.deleteUnvalidated is ignored: pods without a validator are reported, not evicted.

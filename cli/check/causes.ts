@@ -127,7 +127,7 @@ const SANDBOXES: readonly Known[] = [
   },
   {
     says: /(?:code 11|\b401\b)/,
-    remedy: () => "check that the linkerd-cni pod on that node is running and ready: it looks pods up for the plugin",
+    remedy: () => "check that the linkerd-cni pod on this node is running and ready: it looks pods up for the plugin",
     link: runbook("LinkerdCNIAddErrors"),
   },
   {
@@ -150,7 +150,10 @@ export function sandboxTrouble(situation: Situation): Trouble | undefined {
   );
   const last = [...events].sort((a, b) => (a.lastTimestamp ?? "").localeCompare(b.lastTimestamp ?? "")).at(-1);
   const told = /(?:plugin type="linkerd-cni"|failed to find plugin "linkerd-cni").*/s.exec(last?.message ?? "")?.[0];
-  return told === undefined ? undefined : lookUp(SANDBOXES, told, situation);
+  const found = told === undefined ? undefined : lookUp(SANDBOXES, told, situation);
+  if (found === undefined) return undefined;
+  const named = (text: string) => text.replaceAll("this node", `node ${nodeOf(situation.pod)}`);
+  return { ...found, problem: named(found.problem), remedy: named(found.remedy) };
 }
 
 const NRI = docs("nri.md#requirements");

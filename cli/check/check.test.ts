@@ -73,6 +73,10 @@ const running = (
   status: { startTime },
 });
 const SINCE = "2026-01-03T00:00:00Z";
+const on = (nodeName: string, waiting: CheckedPod): CheckedPod => ({ ...waiting, spec: { nodeName } });
+/** What the plugin answers if nobody listens at the installer's socket. */
+const UNANSWERED =
+  'plugin type="linkerd-cni" failed (add): code 11: the installer on this node (a pod of DaemonSet linkerd-cni/linkerd-cni) does not answer: connect ECONNREFUSED; the kubelet tries again';
 const PROBED = { name: "app", readinessProbe: { tcpSocket: { port: 80 } } };
 const SKIPPING = { annotations: { "config.linkerd.io/skip-inbound-ports": "80" } };
 const injecting = (name: string, inject: string, labels: Readonly<Record<string, string>> = {}) => ({
@@ -521,6 +525,19 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     ],
   ],
   [
+    "an installer that does not answer look-ups: the pods that wait, by node",
+    {
+      pending: { value: ["a", "b", "c"].map((name) => on(name === "c" ? "two" : "one", validated(name, 0))) },
+      sandboxFailures: {
+        value: ["a", "b", "c"].map((uid) => ({ message: UNANSWERED, involvedObject: { uid } })),
+      },
+    },
+    [
+      `error: shop/a and 1 other cannot start: ${UNANSWERED.replace("this node", "node one")}`,
+      `error: shop/c cannot start: ${UNANSWERED.replace("this node", "node two")}`,
+    ],
+  ],
+  [
     "a ready installer that does not reach the API server",
     {
       warnings: new Map([
@@ -649,7 +666,7 @@ const refusedInstaller = (why: string): Partial<Snapshot> => ({
   warnings: new Map([["linkerd-cni-two", `linkerd-cni: error: ${why}`]]),
 });
 const refusedLookup = (why: string): Partial<Snapshot> => ({
-  pending: { value: [validated("a", 0)] },
+  pending: { value: [on("one", validated("a", 0))] },
   sandboxFailures: {
     value: [{ message: `plugin type="linkerd-cni" failed (add): code 11: ${why}`, involvedObject: { uid: "a" } }],
   },
@@ -735,7 +752,7 @@ test.each<readonly [string, Partial<Snapshot>, string]>([
   [
     "a look-up with a token that is refused",
     refusedLookup("the API server answered 401: the token has expired"),
-    "check that the linkerd-cni pod on that node is running and ready: it looks pods up for the plugin",
+    "check that the linkerd-cni pod on node one is running and ready: it looks pods up for the plugin",
   ],
   ["another namespace", { namespace: "mesh", daemonSet: { value: undefined } }, "use --cni-namespace linkerd-cni"],
   [

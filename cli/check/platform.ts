@@ -191,3 +191,10 @@ export function mayHaveNri(node: NodeObject): boolean {
   });
   return found.length > 0 && found.every(Boolean);
 }
+
+/** The runtimes that pass no annotations to plugins: cri-dockerd, containerd before 1.5, CRI-O before 1.29. */
+const WITHOUT_ANNOTATIONS = /^(?:docker:|containerd:\/\/v?1\.[0-4]\.|cri-o:\/\/v?1\.(?:1?\d|2[0-8])\.)/;
+
+/** Whether a node's runtime passes no annotations to plugins. */
+export const lacksAnnotations = (node: NodeObject): boolean =>
+  WITHOUT_ANNOTATIONS.test(info(node).containerRuntimeVersion ?? "");

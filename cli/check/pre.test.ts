@@ -6,7 +6,7 @@ import { runIn } from "../io.testing";
 import { leadsSomewhere } from "../links.testing";
 import { said } from "./cluster.testing";
 import type { NodeObject } from "./objects";
-import { platformOf } from "./platform";
+import { lacksAnnotations, platformOf } from "./platform";
 import { type Before, installText, prepare } from "./pre";
 
 type Info = NonNullable<NonNullable<NodeObject["status"]>["nodeInfo"]>;
@@ -45,6 +45,18 @@ test.each(PLATFORM_NAMES)("an example of a node of %s", (platform) => {
   expect(recognized.map(([name]) => name)).toContain(platform);
 });
 
+test.each([
+  ["docker://27.0.1", true],
+  ["containerd://1.4.12-k3s1", true],
+  ["containerd://1.5.0", false],
+  ["containerd://v2.1.3-k3s1", false],
+  ["cri-o://1.28.4", true],
+  ["cri-o://1.29.0", false],
+  ["", false],
+])("%s passes no annotations to plugins: %s", (containerRuntimeVersion, expected) =>
+  expect(lacksAnnotations(node("a", { containerRuntimeVersion }))).toBe(expected),
+);
+
 const before = (given: Partial<Before> = {}): Before => ({
   namespace: "linkerd-cni",
   nodes: { value: [node("a")] },
@@ -58,6 +70,9 @@ const before = (given: Partial<Before> = {}): Before => ({
   ...given,
 });
 const nodes = (...value: NodeObject[]) => ({ nodes: { value } });
+
+const UNNAMED = "does not pass annotations to plugins, so every pod waits while the installer of its node does not run";
+const BEHIND_MULTUS = `warning: Multus ${UNNAMED}`;
 
 const FIXTURES = join(__dirname, "..", "..", "test", "fixtures", "nodes");
 const K3S_NET = "/var/lib/rancher/k3s/agent/etc/cni/net.d";
@@ -100,6 +115,7 @@ const hosts: Readonly<Record<string, readonly [values: object, ...problems: read
   ],
   "k3s-docker": [
     {},
+    `warning: the container runtime of node s1 ${UNNAMED}`,
     notKnown(
       "s1",
       "k3s with another container runtime",
@@ -136,7 +152,7 @@ const hosts: Readonly<Record<string, readonly [values: object, ...problems: read
   ],
   "okd-4.17": [{ platform: "openshift" }],
   "openshift-4.18": [{ platform: "openshift" }],
-  "openshift-rhel-worker": [{ platform: "openshift" }],
+  "openshift-rhel-worker": [{ platform: "openshift" }, `warning: the container runtime of node worker-1 ${UNNAMED}`],
   "rancher-desktop": [
     {},
     notKnown(
@@ -287,23 +303,33 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
     [SOCKETS],
     {},
   ],
-  ["Multus without an auxiliary chain", withMultus({}), [], {}],
+  [
+    "runtimes that pass no annotations to plugins",
+    nodes(
+      node("a"),
+      node("b", { containerRuntimeVersion: "docker://27.0.1" }),
+      node("c", { containerRuntimeVersion: "containerd://1.4.12-k3s1" }),
+    ),
+    [`warning: the container runtime of nodes b, c ${UNNAMED}`],
+    {},
+  ],
+  ["Multus without an auxiliary chain", withMultus({}), [BEHIND_MULTUS], {}],
   [
     "Multus with an auxiliary chain",
     withMultus({ auxiliaryCNIChainName: "vendors", multusAutoconfigDir: "/host/etc/cni/net.d" }),
-    ["warning: not known: no DaemonSet kube-system/kube-multus-ds shows whether it is on the nodes"],
+    [BEHIND_MULTUS, "warning: not known: no DaemonSet kube-system/kube-multus-ds shows whether it is on the nodes"],
     { chaining: "auxiliary", "multus.auxiliaryChainDir": "/etc/cni/net.d/vendors" },
   ],
   [
     "Multus with an auxiliary chain, and its plugin",
     { ...withMultus({ auxiliaryCNIChainName: "vendors" }), multusSet: multusSet("cp multus-shim passthru /host") },
-    [],
+    [BEHIND_MULTUS],
     { chaining: "auxiliary", "multus.auxiliaryChainDir": "/etc/cni/net.d/vendors" },
   ],
   [
     "Multus with an auxiliary chain, by a manifest without its plugin",
     { ...withMultus({ auxiliaryCNIChainName: "vendors" }), multusSet: multusSet("cp multus-shim /host") },
-    ["warning: DaemonSet kube-system/kube-multus-ds does not install it"],
+    [BEHIND_MULTUS, "warning: DaemonSet kube-system/kube-multus-ds does not install it"],
     { chaining: "auxiliary", "multus.auxiliaryChainDir": "/etc/cni/net.d/vendors" },
   ],
   [
@@ -312,13 +338,14 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
       ...openshift,
       ...withMultus({ auxiliaryCNIChainName: "vendor-cni-chain", multusAutoconfigDir: "/host/run/multus/cni/net.d" }),
     },
-    ["warning: not known: no DaemonSet kube-system/kube-multus-ds shows whether it is on the nodes"],
+    [BEHIND_MULTUS, "warning: not known: no DaemonSet kube-system/kube-multus-ds shows whether it is on the nodes"],
     { platform: "openshift" },
   ],
   [
     "OpenShift without an auxiliary chain",
     { ...openshift, ...withMultus({}) },
     [
+      BEHIND_MULTUS,
       "warning: Multus' daemon has no auxiliaryCNIChainName, and the network operator reverts an edit of 00-multus.conf",
     ],
     { platform: "openshift", chained: "false" },
@@ -326,7 +353,10 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
   [
     "OpenShift whose Multus may not be read",
     { ...openshift, ...withMultus(), multusDaemons: [{ problem: "(Forbidden)", forbidden: "configmaps" }] },
-    ["warning: the configuration of Multus' daemon cannot be read, so that it may have no auxiliary chain"],
+    [
+      BEHIND_MULTUS,
+      "warning: the configuration of Multus' daemon cannot be read, so that it may have no auxiliary chain",
+    ],
     { platform: "openshift" },
   ],
   [

@@ -11,7 +11,16 @@ import { unreadable } from "./access";
 import { notReady } from "./causes";
 import { Category, type Finding } from "./finding";
 import { type DaemonSet, isOurs, NAME, type Named, type NodeObject } from "./objects";
-import { directoriesText, type Host, hostJudge, impossible, mayHaveNri, needsLegacy, valuesFor } from "./platform";
+import {
+  directoriesText,
+  type Host,
+  hostJudge,
+  impossible,
+  lacksAnnotations,
+  mayHaveNri,
+  needsLegacy,
+  valuesFor,
+} from "./platform";
 import { all, known, type Read, read } from "./snapshot";
 
 /** A cluster before the installation. */
@@ -169,6 +178,21 @@ const CHECKS: readonly Check[] = [
         remedy:
           "leave iptablesMode as it is, and install iptables-legacy there, which the plugin then uses; or update the kernel",
       })),
+  },
+  {
+    what: "the plugin gets the annotations of pods",
+    link: docs("installer.md#lookups"),
+    answer: ({ possible, multus }) => {
+      const without = possible.filter(lacksAnnotations);
+      const who = [
+        ...(without.length === 0 ? [] : [`the container runtime of ${namesOf(without)}`]),
+        ...(known(multus) === undefined ? [] : ["Multus"]),
+      ];
+      return who.map((each) => ({
+        problem: `${each} does not pass annotations to plugins, so every pod waits while the installer of its node does not run`,
+        remedy: "add --set priorityClassName=system-node-critical",
+      }));
+    },
   },
   {
     what: "the nodes' directories are known",
