@@ -59,7 +59,7 @@ export function accessFindings(snapshot: Snapshot): readonly Finding[] {
   const { daemonSet } = snapshot;
   const what = "the user may read all that is checked";
   if ("problem" in daemonSet && daemonSet.forbidden !== undefined) {
-    const problem = `not allowed to read ${kinds.join(", ")}: nothing can be told: ${daemonSet.problem}`;
+    const problem = `not allowed to read ${kinds.join(", ")}: cannot check anything: ${daemonSet.problem}`;
     return [category.bad(what, unreadable(problem))];
   }
   return [category.odd(what, unreadable(`not allowed to read ${kinds.join(", ")}: what these show is not checked`))];

@@ -137,7 +137,7 @@ const SANDBOXES: readonly Known[] = [
   },
   {
     says: /linkerd-cni/,
-    remedy: () => "see the plugin's own words, and l5d-cni explain NAMESPACE/POD",
+    remedy: () => "read the plugin's log, and run l5d-cni explain NAMESPACE/POD",
     link: runbook("LinkerdCNIAddErrors"),
   },
 ];
@@ -173,7 +173,7 @@ const OWN_WORDS: readonly Known[] = [
   },
   {
     says: /refuses the plugin|closed the connection|did not name its pods|nri\.sock/,
-    remedy: () => "see what the node's container runtime logs about NRI; the plugin tries again by itself",
+    remedy: () => "read what the node's container runtime logs about NRI; the plugin connects again by itself",
     link: NRI,
   },
   {
@@ -184,7 +184,7 @@ const OWN_WORDS: readonly Known[] = [
   },
   {
     says: /chaining is auxiliary/,
-    remedy: () => "see by l5d-cni check --pre which of the ways to the plugin this Multus has, and set its values",
+    remedy: () => "run l5d-cni check --pre, and set the values that it prints for this Multus",
     link: docs("multus.md#the-auxiliary-chain"),
   },
   {
@@ -217,7 +217,7 @@ const OWN_WORDS: readonly Known[] = [
   },
   {
     says: /contested/,
-    remedy: () => "see which other agent writes that file, and configure it to leave the file alone",
+    remedy: () => "find the other agent that writes that file, and configure it to leave the file alone",
     link: runbook("LinkerdCNIConfigContested"),
   },
   {

@@ -562,7 +562,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
       pods: forbidden("pods"),
       nodes: forbidden("nodes"),
     },
-    ["error: not allowed to read daemonsets, pods, nodes: nothing can be told: (Forbidden)"],
+    ["error: not allowed to read daemonsets, pods, nodes: cannot check anything: (Forbidden)"],
   ],
   [
     "a wrong namespace",
@@ -573,7 +573,7 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
       daemonSet: { value: undefined },
       pods: { value: [] },
     },
-    ["error: there is none in namespace mesh: found in linkerd-cni"],
+    ["error: not in namespace mesh, but found in linkerd-cni"],
   ],
   ["pods that may not be read", { pods: { problem: "Forbidden" } }, ["error: Forbidden"]],
   [

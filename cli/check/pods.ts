@@ -90,7 +90,7 @@ function unproven(running: readonly CheckedPod[], { metadata }: DaemonSet): read
   return [
     category.odd("meshed pods are younger than the installation", {
       problem: `${severalText(old)} started before the installation (${since}) and without linkerd-network-validator: nothing shows whether they are redirected`,
-      remedy: "start them again: kubectl rollout restart, or delete them",
+      remedy: "replace them: kubectl rollout restart, or delete them",
       link: docs("operate.md#repair-controller"),
     }),
   ];
@@ -115,7 +115,7 @@ function uninjected(running: readonly CheckedPod[], namespaces: readonly Named[]
   return [
     category.odd("pods that ask for injection have a proxy", {
       problem: `${severalText(without)} ${without.length === 1 ? "has" : "have"} no proxy, although ${Annotation.inject} of the pod or its namespace asks for one: created while linkerd's injector did not answer, or before the annotation`,
-      remedy: `see that the injector is ready (linkerd check), and start the pods again: kubectl delete pod -n ${first.metadata.namespace} ${first.metadata.name}`,
+      remedy: `check that the injector is ready (linkerd check), and replace the pods: kubectl delete pod -n ${first.metadata.namespace} ${first.metadata.name}`,
       link: docs("operate.md#repair-controller"),
     }),
   ];

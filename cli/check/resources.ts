@@ -72,7 +72,7 @@ export function absence({ namespace, daemonSet, daemonSets }: Snapshot): Finding
     return category.bad(what, { problem, remedy: install(namespace), link: readme("install-it-into-a-cluster") });
   }
   return category.bad(what, {
-    problem: `there is none in namespace ${namespace}: found in ${other.metadata.namespace}`,
+    problem: `not in namespace ${namespace}, but found in ${other.metadata.namespace}`,
     remedy: `use --cni-namespace ${other.metadata.namespace}`,
     link: docs("cli.md#check"),
   });

@@ -133,7 +133,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
 
   test("only a wrong namespace is reported", async () => {
     const { code, checks } = await cluster.check("--cni-namespace", "default");
-    const found = "DaemonSet linkerd-cni is there: there is none in namespace default: found in linkerd-cni";
+    const found = "DaemonSet linkerd-cni is there: not in namespace default, but found in linkerd-cni";
     expect([code, failed(checks)]).toEqual([1, [found]]);
     expect(checks).toHaveLength(2);
   });
@@ -153,7 +153,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
   test("a user without any permission is told so once", async () => {
     const { code, out } = await cluster.run(["check"], { kubeconfig: cluster.reader });
     expect(out).toContain("√ the Kubernetes API answers");
-    expect(out).toMatch(/not allowed to read daemonsets, .*nodes.*: nothing can be told/);
+    expect(out).toMatch(/not allowed to read daemonsets, .*nodes.*: cannot check anything/);
     expect(out).toContain("Status check results are ×: 1 failed");
     expect(out).toContain("Error from server (Forbidden)");
     expect(out).toContain("ask as a user who may read it");
