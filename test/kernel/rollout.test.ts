@@ -144,6 +144,7 @@ suite("a rollout over five nodes", realApiMissing(), () => {
     await until("the new pod's complaint", async () => kubelet.log(version, await kubelet.pods()).includes(says));
     const [touched = ""] = kubelet.touched.get(version) ?? [];
     await rewrite(touched);
+    await kubelet.answer(before);
     for (let round = 0; round < 3; round += 1) {
       await kubelet.probes(3);
       await synced();

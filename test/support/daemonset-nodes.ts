@@ -92,14 +92,14 @@ interface Container {
   /** Every line of every start. */
   logs: Installer[];
   ready?: boolean;
-  /** Probes in a row that have failed. */
-  failures: number;
+  /** The time of the last probe that succeeded. */
+  readyAt?: number;
   stopping: boolean;
   exits: number;
 }
 
-/** How often the chart's readiness probe fails in a row before a pod is no longer ready: the default of Kubernetes. */
-const FAILURE_THRESHOLD = 3;
+/** Time without a successful probe after which a pod is no longer ready: three probes of the chart, 5 s apart. */
+const UNREADY_AFTER_MS = 10_000;
 
 /** Acts as scheduler and kubelets for pods of a DaemonSet. */
 export class SimulatedKubelet {
@@ -148,6 +148,13 @@ export class SimulatedKubelet {
 
   exits(pods: readonly NodePod[]): number {
     return Math.max(0, ...pods.map(({ metadata }) => this.containers.get(metadata.uid)?.exits ?? 0));
+  }
+
+  /** Waits until the next probe of these pods succeeds. */
+  async answer(pods: readonly NodePod[]): Promise<void> {
+    const since = performance.now();
+    const answers = ({ metadata: { uid } }: NodePod) => (this.containers.get(uid)?.readyAt ?? 0) > since;
+    await until("probes that succeed", () => pods.every(answers));
   }
 
   /** Waits until every pod was probed so often. */
@@ -201,7 +208,7 @@ export class SimulatedKubelet {
     this.touched.set(version, (this.touched.get(version) ?? new Set()).add(targetOf(pod)));
     const port = await freePort();
     const installer = await this.startContainer(pod, port);
-    this.containers.set(uid, { port, installer, logs: [installer], failures: 0, stopping: false, exits: 0 });
+    this.containers.set(uid, { port, installer, logs: [installer], stopping: false, exits: 0 });
   }
 
   private async startContainer({ metadata, spec }: NodePod, port: number): Promise<Installer> {
@@ -224,12 +231,13 @@ export class SimulatedKubelet {
     const asked = await fetch(`http://127.0.0.1:${container.port}/ready`).catch(() => undefined);
     const succeeds = asked?.status === 200;
     await asked?.text();
-    container.failures = succeeds ? 0 : container.failures + 1;
-    const ready = succeeds || (container.ready === true && container.failures < FAILURE_THRESHOLD);
+    const now = performance.now();
+    if (succeeds) container.readyAt = now;
+    const ready = now - (container.readyAt ?? Number.NEGATIVE_INFINITY) < UNREADY_AFTER_MS;
     if (ready === container.ready) return;
     container.ready = ready;
-    const now = `${new Date().toISOString().slice(0, 19)}Z`;
-    const conditions = [{ type: "Ready", status: ready ? "True" : "False", lastTransitionTime: now }];
+    const lastTransitionTime = `${new Date().toISOString().slice(0, 19)}Z`;
+    const conditions = [{ type: "Ready", status: ready ? "True" : "False", lastTransitionTime }];
     const body = { status: { phase: "Running", conditions } };
     const path = `${this.collection}/${name}/status`;
     await this.api.request({ method: "PATCH", path, body, contentType: merge });
