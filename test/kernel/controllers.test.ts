@@ -58,41 +58,6 @@ suite("the built controllers with a real API server, with the chart's rights and
     expect(controller.log.join("")).not.toContain("warn");
   });
 
-  test("while the injector's webhook has no endpoint and policy Ignore, only pods of the control plane are deleted", async () => {
-    const [boot, linkerd] = [await cluster.namespace("boot"), await cluster.namespace("mesh")];
-    await cluster.setInjectorReady(false);
-    await boot.start("web", failing);
-    const controller = await control();
-    const held = "has no ready endpoint and failurePolicy Ignore: only pods of the control plane are deleted";
-    await until("the log", () => controller.log.join("").includes(held));
-    const labels = { "linkerd.io/control-plane-ns": "mesh", "linkerd.io/control-plane-component": "proxy-injector" };
-    await linkerd.start("injector", failing, { labels });
-    await until("its Event", async () => (await linkerd.told(DELETED)).includes("injector"));
-    expect([await linkerd.present(), await boot.present()]).toEqual([[], ["web"]]);
-    await cluster.setInjectorReady(true);
-    await until("the other", async () => (await boot.told(DELETED)).includes("web"));
-    expect(await boot.present()).toEqual([]);
-  }, 60_000);
-
-  test("of 200 pods that fail at once, none is deleted before the rate allows it", async () => {
-    const crowd = await cluster.namespace("crowd");
-    const names = Array.from({ length: 200 }, (_, index) => `pod-${index}`);
-    await Promise.all(names.map((name) => crowd.start(name, failing)));
-    const [perSecond, burst] = [30, 20];
-    await control({ args: [`--deletions-per-second=${perSecond}`, `--deletion-burst=${burst}`] });
-    await until("all deletions", async () => (await crowd.events()).length === 200, 100);
-    expect(await crowd.present()).toEqual([]);
-    // An Event has the time at which its deletion was answered, before the next one: between two of them there is room
-    // for a burst, and for what the rate allows meanwhile.
-    const at = (await crowd.events()).map(({ eventTime }) => Date.parse(eventTime) / 1000).sort((a, b) => a - b);
-    for (let first = 0; first < at.length; first++) {
-      for (let last = first; last < at.length; last++) {
-        const seconds = (at[last] ?? 0) - (at[first] ?? 0);
-        expect(last - first + 1).toBeLessThanOrEqual(1 + burst + perSecond * (seconds + 0.1));
-      }
-    }
-  }, 120_000);
-
   const onNode = (name: string) => ({
     args: ["--deletions-per-second=100"],
     env: { LINKERD_CNI_REPAIR_CONTROLLER_NODE_NAME: name },

@@ -1,15 +1,10 @@
-import { RepairController } from "../../../controllers/repair/controller";
-import { createMetrics } from "../../../controllers/repair/metrics";
 import type { PodObject } from "../../../kubernetes/types";
 import { failing, meshedPod, ownedBy, passed } from "../../support/meshed-pod";
-import { VirtualClock } from "../../support/virtual-clock";
+import { repairOnVirtualClock } from "../../support/repair";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-
-const quiet = () => undefined;
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet };
 
 interface Course {
   /** When a pod in a deleted one's place is broken. @default 1 s */
@@ -22,8 +17,6 @@ interface Course {
 async function sixHours({ failsAfterMs = SECOND, goodAt = [] }: Course) {
   const deletions: number[] = [];
   const suspensions: number[] = [];
-  const clock = new VirtualClock();
-  const stopping = new AbortController();
   const note = (list: number[]) => list.push(Math.floor(clock.now() / MINUTE));
 
   const podOf = (status: object) =>
@@ -35,31 +28,21 @@ async function sixHours({ failsAfterMs = SECOND, goodAt = [] }: Course) {
       controller.pods.apply({ type: "MODIFIED", object: { ...object, status: failing } }),
     );
   };
-  const controller = new RepairController({
-    settings: { rate: { perSecond: 1, burst: 10 }, deleteUnowned: false, waitForNri: false },
-    actions: {
-      delete: async ({ uid }) => {
-        note(deletions);
-        controller.pods.apply({ type: "DELETED", object: { metadata: { uid } } });
-        clock.after(20, arrive);
-        return "deleted";
-      },
-      publish: async (_, { reason }) => void (reason === "LinkerdCNIRepairSuspended" && note(suspensions)),
+  const repair = repairOnVirtualClock({
+    delete: async ({ uid }) => {
+      note(deletions);
+      controller.pods.apply({ type: "DELETED", object: { metadata: { uid } } });
+      clock.after(20, arrive);
+      return "deleted";
     },
-    installerReady: async () => true,
-    injectorProblem: async () => undefined,
-    metrics: createMetrics(),
-    clock,
-    log,
-    signal: stopping.signal,
+    publish: async (_, { reason }) => void (reason === "LinkerdCNIRepairSuspended" && note(suspensions)),
   });
+  const { clock, controller } = repair;
 
   for (const at of goodAt) clock.after(at, () => controller.pods.apply({ type: "ADDED", object: podOf(passed) }));
   clock.after(1, arrive);
-  const done = controller.run();
-  await clock.run(6 * HOUR);
-  stopping.abort();
-  await done;
+  await repair.run(6 * HOUR);
+  await repair.end();
   return { deletions, suspensions };
 }
 

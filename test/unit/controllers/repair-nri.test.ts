@@ -1,20 +1,16 @@
 import { parseStanza } from "../../../cni/parse-stanza";
 import { PLUGIN_TYPE } from "../../../cni/stanza";
 import { Auditor } from "../../../controllers/repair/audit";
-import { RepairController } from "../../../controllers/repair/controller";
-import { createMetrics } from "../../../controllers/repair/metrics";
 import { PodStore } from "../../../controllers/repair/pod-store";
 import { KubernetesClient } from "../../../kubernetes/client";
 import type { PodObject } from "../../../kubernetes/types";
 import { meshedPod, ownedBy, running } from "../../support/meshed-pod";
+import { noLog, repairOnVirtualClock } from "../../support/repair";
 import { VirtualClock } from "../../support/virtual-clock";
 
 const SECOND = 1_000;
 const HOUR = 3_600_000;
 const NEVER = Number.POSITIVE_INFINITY;
-
-const quiet = () => undefined;
-const log = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error: quiet };
 
 interface Course {
   /** When the NRI plugin sets the pod's rules, in seconds. @default never */
@@ -32,26 +28,14 @@ const at = (seconds: number) => new Date(seconds * SECOND).toISOString();
 
 /** How a kubelet runs the validator of a pod again and again. @returns when the pod was deleted, in seconds */
 async function course({ repairedAt = NEVER, firstRun = 0, backoff = 10, waitForNri = true }: Course) {
-  const clock = new VirtualClock();
-  const stopping = new AbortController();
   const deletions: number[] = [];
   const pod = meshedPod("web-1", { metadata: ownedBy("web") }) as PodObject;
-  const controller = new RepairController({
-    settings: { rate: { perSecond: 1, burst: 10 }, deleteUnowned: false, waitForNri },
-    actions: {
-      delete: async () => {
-        deletions.push(Math.floor(clock.now() / SECOND));
-        return "deleted";
-      },
-      publish: async () => undefined,
-    },
-    installerReady: async () => true,
-    injectorProblem: async () => undefined,
-    metrics: createMetrics(),
-    clock,
-    log,
-    signal: stopping.signal,
-  });
+  const note = async () => {
+    deletions.push(Math.floor(clock.now() / SECOND));
+    return "deleted" as const;
+  };
+  const repair = repairOnVirtualClock({ delete: note }, { waitForNri });
+  const { clock, controller } = repair;
   let last: object = {};
   const tell = (state: object) => {
     const validator = { name: "linkerd-network-validator", state, ...last };
@@ -74,10 +58,8 @@ async function course({ repairedAt = NEVER, firstRun = 0, backoff = 10, waitForN
     });
   };
   clock.after(firstRun * SECOND + 1, () => run(backoff));
-  const done = controller.run();
-  await clock.run(HOUR);
-  stopping.abort();
-  await done;
+  await repair.run(HOUR);
+  await repair.end();
   return deletions;
 }
 
@@ -103,11 +85,13 @@ test("a pod without repair is deleted once a run has failed a minute after the f
   expect(await course({})).toEqual([110]);
 });
 
+const ignore = () => undefined;
+
 /** When pods without a validator are reported whose connections are redirected from a time on, in seconds. */
 async function audits(waitForNri: boolean, repairedAt: number) {
   const clock = new VirtualClock();
   const stopping = new AbortController();
-  const pods = new PodStore({ now: () => clock.now(), changed: quiet, ended: quiet, overflow: quiet });
+  const pods = new PodStore({ now: () => clock.now(), changed: ignore, ended: ignore, overflow: ignore });
   const object = meshedPod("bare", { status: running, spec: { initContainers: [] } }) as PodObject;
   pods.apply({ type: "ADDED", object });
   const found: number[] = [];
@@ -119,7 +103,7 @@ async function audits(waitForNri: boolean, repairedAt: number) {
     waitForNri,
     found: async () => void found.push(clock.now() / SECOND),
     clock,
-    log,
+    log: noLog,
     signal: stopping.signal,
   });
   const done = auditor.run();

@@ -233,42 +233,6 @@ test("never deletes faster than the rate, however many fail at once", async () =
   expect((at.at(-1) ?? 0) - (at[0] ?? 0)).toBeGreaterThan(90);
 });
 
-test("suspends an owner after three rounds, reports it once, and tries again later", async () => {
-  let replicas = 0;
-  const replica = (name: string) => meshedPod(`${name}-${replicas++}`, { status: failing, metadata: ownedBy(name) });
-  api.put(replica("never"));
-  api.put(replica("never"));
-  api.afterDelete = () => api.put(replica("never"));
-  controller = await RunningController.start(api, { speed: 50, args: ["--deletions-per-second=100"] });
-  await until("the suspension", async () => (await controller?.metric("suspended_owners")) === 1);
-  const suspended = () => api.events.filter(({ reason }) => reason === "LinkerdCNIRepairSuspended");
-  await until("its Event", () => suspended().length === 1);
-  const rounds = api.deletions.length;
-  expect(rounds).toBeGreaterThanOrEqual(4);
-  expect(rounds).toBeLessThanOrEqual(6);
-  expect(suspended()[0]?.note).toContain("ReplicaSet never came back without redirect 3 times");
-  // Another owner's pods are still repaired.
-  api.afterDelete = (pod) => pod.metadata.name.startsWith("never") && api.put(replica("never"));
-  api.put(meshedPod("other", { status: failing, metadata: ownedBy("other") }));
-  await until("the other's", () => deleted().includes("other"));
-  expect(api.deletions.length).toBe(rounds + 1);
-  await until("one more round", () => api.deletions.length > rounds + 1);
-  await until("the second suspension", () => suspended().length === 2);
-  expect(await controller.metric("suspensions_total")).toBe(2);
-});
-
-test("continues after an outage of the API server", async () => {
-  controller = await RunningController.start(api, { speed: 50 });
-  await controller.ready();
-  api.down = true;
-  api.cut();
-  api.put(meshedPod("missed", { status: failing }));
-  await until("errors", async () => ((await controller?.metric("watch_errors_total")) ?? 0) >= 2);
-  api.down = false;
-  await until("the deletion", () => api.deletions.length === 1);
-  expect(controller.log.join("")).toMatch(/next attempt in \d/);
-});
-
 test("retries a refused deletion with back-off", async () => {
   let refusals = 0;
   api.refuseDelete = () => (refusals++ < 3 ? 500 : undefined);

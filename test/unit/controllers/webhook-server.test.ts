@@ -3,7 +3,6 @@ import { Agent } from "node:https";
 import { connect as connectPlain } from "node:net";
 import type { TLSSocket } from "node:tls";
 import * as fc from "fast-check";
-import { Crowd } from "../../support/crowd";
 import { metricIn } from "../../support/metrics";
 import { until } from "../../support/until";
 import { certificateFor, WebhookProcess } from "../../support/webhook";
@@ -138,43 +137,6 @@ describe("the webhook's server", () => {
     expect((await server.send({ body: review() })).status).toBe(200);
   });
 
-  test("answers reviews of any size beside bodies that do not come to their end", async () => {
-    await server.stop();
-    server = await WebhookProcess.start(await certificates, { bodyMs: 300_000, idleMs: 300_000 });
-    const head = "POST /annotate-multus-v1-pod HTTP/1.1\r\nhost: webhook\r\ncontent-type: application/json\r\n";
-    const small: TLSSocket[] = [];
-    // More than the reviews that are answered at once; fewer at a time than the handshakes in progress may be.
-    while (small.length < 600) small.push(...(await Promise.all(Array.from({ length: 100 }, () => server.connect()))));
-    for (const socket of small) socket.on("error", () => undefined).write(`${head}content-length: 2\r\n\r\n{`);
-    expect((await server.send({ body: review() })).status).toBe(200);
-    const large = await Promise.all(Array.from({ length: 5 }, () => server.connect()));
-    const first = Promise.race([...small, ...large].map(rest));
-    // All but the last byte.
-    for (const socket of large) socket.write(`${head}content-length: ${7 * MIB}\r\n\r\n${" ".repeat(7 * MIB - 1)}`);
-    expect(await first).toBe("");
-    expect((await server.send({ body: review() })).status).toBe(200);
-    expect((await server.send({ body: review("shop", padding(6 * MIB)) })).status).toBe(200);
-    expect(server.log).not.toContain("review answered 5");
-    for (const socket of [...small, ...large]) socket.destroy();
-  });
-
-  test("answers reviews beside thousands of silent connections", async () => {
-    await server.stop();
-    server = await WebhookProcess.start(await certificates, { handshakeMs: 300_000, idleMs: 300_000 });
-    // Without a handshake, with half of one, and with nothing behind it.
-    const crowds = [new Crowd(server.port, "", { size: 2_000 }), new Crowd(server.port, "\x16\x03\x01", { size: 500 })];
-    try {
-      await Promise.all(crowds.map((crowd) => crowd.grown(500)));
-      const silent = await Promise.all(Array.from({ length: 50 }, () => server.connect()));
-      for (const socket of silent) socket.on("error", () => undefined);
-      for (let round = 0; round < 10; round++) expect((await server.send({ body: review() })).status).toBe(200);
-      for (const socket of silent) socket.destroy();
-    } finally {
-      for (const crowd of crowds) crowd.leave();
-    }
-    expect((await server.send({ body: review() })).status).toBe(200);
-  });
-
   test("survives requests with changed, missing or additional bytes", async () => {
     await server.stop();
     server = await WebhookProcess.start(await certificates, { bodyMs: 1_000, idleMs: 2_000 });
@@ -201,34 +163,6 @@ describe("the webhook's server", () => {
     for (const status of statuses) expect(status).toMatch(/^HTTP\/1.1 (200|4\d\d)$|^nothing$/);
     expect(statuses).toContain("HTTP/1.1 400");
     expect((await server.send({ body })).status).toBe(200);
-  });
-
-  test("uses another certificate for new connections, and keeps the old ones", async () => {
-    const [one, two] = await certificates;
-    const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: [...server.ca] });
-    let connections = 0;
-    const seen = async () => {
-      connections += 1;
-      const socket = await server.connect();
-      const name = socket.getPeerCertificate().subject.CN;
-      socket.destroy();
-      return name;
-    };
-    await server.send({ body: review(), agent });
-    for (let round = 0; round < 20; round += 1) {
-      const [pair, name] = round % 2 === 0 ? [two, "two"] : [one, "one"];
-      const load = Array.from({ length: 10 }, () => server.send({ body: review() }));
-      await server.tell({ do: "use", pair });
-      load.push(
-        ...Array.from({ length: 5 }, () => server.send({ body: review() })),
-        server.send({ body: review(), agent }),
-      );
-      expect(await seen()).toBe(name);
-      expect(new Set((await Promise.all(load)).map(({ status }) => status))).toEqual(new Set([200]));
-    }
-    expect(connections).toBe(20);
-    expect(Object.values(agent.freeSockets).flat()).toHaveLength(1);
-    agent.destroy();
   });
 
   test("keeps its certificate if another is unusable, and reports it", async () => {
