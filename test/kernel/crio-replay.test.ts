@@ -1,5 +1,5 @@
 /**
- * CRI-O's calls of CNI, in its order, in every mode and after everything that may have changed meanwhile. CRI-O itself is
+ * CRI-O's calls of CNI, in its order, in every mode, with whatever may have changed meanwhile. CRI-O itself is
  * in runtimes.test.ts, if it is there. It calls CHECK right after ADD, and at its own restart for each sandbox, with the
  * configuration, the annotations and the result that it cached at the ADD; where CHECK fails it lets go of the pod's
  * address. DEL gets what was cached, too. (ocicni: SetUpPodWithContext, GetPodNetworkStatusWithContext,
@@ -38,123 +38,52 @@ const meshed = podObject(injected, ["app", "linkerd-proxy"]);
 const unmeshed = podObject({}, ["app"]);
 
 const ANNOTATIONS = "io.kubernetes.cri.pod-annotations";
-const [IPV4, IPV6] = ["iptables", "ip6tables"];
 
 /** Foreign changes of a mode's rules, and what CHECK must report. */
 interface Tampering {
-  readonly commands: readonly (readonly string[])[];
+  readonly commands: readonly string[];
   readonly names: RegExp;
 }
 
-/** The rule that a listing of nft shows with a text: its handle is asked for when it is needed. */
-const handleOf = (text: string) => `HANDLE OF ${text}`;
+/** Chain and handle of this rule take the place of CHAIN and HANDLE in commands of nft. */
+const RULE = "redirect to :4143";
 const native: Readonly<Record<string, Tampering>> = {
-  "a removed rule": {
-    commands: [["nft", "delete", "rule", "ip", "linkerd-cni", "CHAIN", "handle", handleOf("redirect to :4143")]],
-    names: /4143/,
-  },
-  "a removed rule of IPv6": {
-    commands: [["nft", "delete", "rule", "ip6", "linkerd-cni", "CHAIN", "handle", handleOf("redirect to :4143")]],
-    names: /ip6.*4143/,
-  },
+  "a removed rule": { commands: ["nft delete rule ip linkerd-cni CHAIN handle HANDLE"], names: /4143/ },
+  "a removed rule of IPv6": { commands: ["nft delete rule ip6 linkerd-cni CHAIN handle HANDLE"], names: /ip6.*4143/ },
   "a changed rule": {
-    commands: [
-      [
-        "nft",
-        "replace",
-        "rule",
-        "ip",
-        "linkerd-cni",
-        "CHAIN",
-        "handle",
-        handleOf("redirect to :4143"),
-        "tcp",
-        "dport",
-        "1-65535",
-        "redirect",
-        "to",
-        ":4144",
-      ],
-    ],
+    commands: ["nft replace rule ip linkerd-cni CHAIN handle HANDLE tcp dport 1-65535 redirect to :4144"],
     names: /4144|4143/,
   },
   "an added rule": {
-    commands: [
-      [
-        "nft",
-        "insert",
-        "rule",
-        "ip",
-        "linkerd-cni",
-        "CHAIN",
-        "position",
-        handleOf("redirect to :4143"),
-        "tcp",
-        "dport",
-        "81",
-        "accept",
-      ],
-    ],
+    commands: ["nft insert rule ip linkerd-cni CHAIN position HANDLE tcp dport 81 accept"],
     names: /81/,
   },
-  "a removed table": { commands: [["nft", "delete", "table", "ip", "linkerd-cni"]], names: /missing/ },
+  "a removed table": { commands: ["nft delete table ip linkerd-cni"], names: /missing/ },
 };
 
 /** The same by the programs of iptables. */
 function byIptables(suffix: string): Readonly<Record<string, Tampering>> {
-  const iptables = (family: string | undefined, ...args: readonly string[]) => [
-    `${family}${suffix}`,
-    "-t",
-    "nat",
-    ...args,
-  ];
-  const redirect = (port: string) => [
-    "PROXY_INIT_REDIRECT",
-    "-p",
-    "tcp",
-    "-m",
-    "comment",
-    "--comment",
-    "proxy-init/redirect-all-incoming-to-proxy-port",
-    "-j",
-    "REDIRECT",
-    "--to-port",
-    port,
-  ];
-  const ignored = (port: string) => ["PROXY_INIT_REDIRECT", "-p", "tcp", "-m", "multiport", "--dports", port];
-  const ignoredComment = ["-m", "comment", "--comment", "proxy-init/ignore-port-4190", "-j", "RETURN"];
+  const [ipv4, ipv6] = [`iptables${suffix} -t nat`, `ip6tables${suffix} -t nat`];
+  const comment = (text: string) => `-m comment --comment proxy-init/${text}`;
+  const redirect = `PROXY_INIT_REDIRECT -p tcp ${comment("redirect-all-incoming-to-proxy-port")} -j REDIRECT --to-port 4143`;
+  const ignored = "PROXY_INIT_REDIRECT -p tcp -m multiport --dports";
   return {
-    "a removed rule": { commands: [iptables(IPV4, "-D", ...redirect("4143"))], names: /PROXY_INIT_REDIRECT.*redirect/ },
-    "a removed rule of IPv6": {
-      commands: [iptables(IPV6, "-D", ...redirect("4143"))],
-      names: /PROXY_INIT_REDIRECT.*redirect/,
-    },
+    "a removed rule": { commands: [`${ipv4} -D ${redirect}`], names: /PROXY_INIT_REDIRECT.*redirect/ },
+    "a removed rule of IPv6": { commands: [`${ipv6} -D ${redirect}`], names: /PROXY_INIT_REDIRECT.*redirect/ },
     // The rules equal linkerd's, so that only their comments say what they are for.
     "a changed rule": {
       commands: [
-        iptables(IPV4, "-D", ...ignored("4190"), ...ignoredComment),
-        iptables(IPV4, "-I", ...ignored("4191"), "-j", "RETURN"),
+        `${ipv4} -D ${ignored} 4190 ${comment("ignore-port-4190")} -j RETURN`,
+        `${ipv4} -I ${ignored} 4191 -j RETURN`,
       ],
       names: /PROXY_INIT_REDIRECT.*4191/,
     },
     "an added rule": {
-      commands: [iptables(IPV4, "-I", "PROXY_INIT_REDIRECT", "1", "-p", "tcp", "--dport", "81", "-j", "ACCEPT")],
+      commands: [`${ipv4} -I PROXY_INIT_REDIRECT 1 -p tcp --dport 81 -j ACCEPT`],
       names: /PROXY_INIT_REDIRECT.*81/,
     },
     "a removed jump": {
-      commands: [
-        iptables(
-          IPV4,
-          "-D",
-          "PREROUTING",
-          "-m",
-          "comment",
-          "--comment",
-          "proxy-init/install-proxy-init-prerouting",
-          "-j",
-          "PROXY_INIT_REDIRECT",
-        ),
-      ],
+      commands: [`${ipv4} -D PREROUTING ${comment("install-proxy-init-prerouting")} -j PROXY_INIT_REDIRECT`],
       names: /PREROUTING/,
     },
   };
@@ -242,21 +171,19 @@ suite("CRI-O's calls", missing, () => {
     stop = () => this.runner.del(this.cached, this.result);
   }
 
-  const within = (command: readonly string[]) => plugin.node.within(pod, command[0] ?? "", command.slice(1));
+  const within = (command: string) => {
+    const [program = "", ...args] = command.split(" ");
+    return plugin.node.within(pod, program, args);
+  };
 
-  /** Runs a command in the pod's namespace; of a rule that it names by its text, chain and handle are found out. */
-  function tamper(command: readonly string[]): void {
-    const named = command.find((word) => word.startsWith(handleOf("")))?.slice(handleOf("").length);
-    if (named === undefined) return void within(command);
-    const listing = within(["nft", "-a", "list", "table", command[3] ?? "", "linkerd-cni"]).split("\n");
-    const at = listing.findIndex((line) => line.includes(named));
-    const handle = /# handle (\d+)$/.exec(listing[at] ?? "")?.[1] ?? "";
-    const chain =
-      listing
-        .slice(0, at)
-        .reverse()
-        .flatMap((line) => /chain (\S+) /.exec(line)?.[1] ?? [])[0] ?? "";
-    within(command.map((word) => (word === "CHAIN" ? chain : word.startsWith(handleOf("")) ? handle : word)));
+  /** Runs a command in the pod's namespace. */
+  function tamper(command: string): void {
+    const table = /^nft .* (ip6?) linkerd-cni CHAIN/.exec(command)?.[1];
+    if (table === undefined) return void within(command);
+    const [before = "", after = ""] = within(`nft -a list table ${table} linkerd-cni`).split(RULE);
+    const chain = [...before.matchAll(/chain (\S+) /g)].at(-1)?.[1] ?? "";
+    const handle = /# handle (\d+)/.exec(after)?.[1] ?? "";
+    within(command.replace("CHAIN", chain).replace("HANDLE", handle));
   }
 
   const passed: readonly [string, Readonly<Record<string, string>> | undefined][] = [
@@ -264,39 +191,26 @@ suite("CRI-O's calls", missing, () => {
     ["annotations that are not passed", undefined],
   ];
 
-  const answering = (answer: Answer) => () => {
-    api.answer = answer;
-  };
-  /** States of the API server when CRI-O restarts. */
-  const restarts: readonly [string, () => Promise<void> | void][] = [
-    ["nothing has changed", () => undefined],
-    ["the pod's annotations were edited", answering(podObject(edited, ["app", "linkerd-proxy"]))],
-    ["the pod's object is gone", answering(json(404, {}))],
-    ["the token has expired", answering(json(401, {}))],
-    ["the API server does not answer", answering(() => undefined)],
-    ["the installer does not answer", () => api.lookUpNothing()],
-  ];
-
   describe.each(Object.keys(modes))("in mode %s", (mode) => {
-    describe.each(passed)("with %s", (_, annotations) => {
-      it.each(restarts)("a meshed pod keeps its address if %s", async (_title, change) => {
+    it.each(passed)(
+      "pods keep their addresses with %s, whatever the API server and the installer say",
+      async (...row) => {
+        const [, annotations] = row;
         const sandbox = await Sandbox.start(mode, annotations);
-        await change();
+        api.answer = json(404, {});
+        await api.lookUpNothing();
         api.requests.length = 0;
         await sandbox.check();
         expect(api.requests).toEqual([]);
         await sandbox.stop();
-      });
+      },
+    );
 
-      it.each(restarts)("a pod that is not meshed keeps its address if %s", async (_title, change) => {
-        api.answer = unmeshed;
-        const sandbox = await Sandbox.start(mode, annotations && {});
-        await change();
-        api.requests.length = 0;
-        await sandbox.check();
-        expect(api.requests).toEqual([]);
-        await sandbox.stop();
-      });
+    it.each(passed)("so do pods that are not meshed, with %s", async (_, annotations) => {
+      api.answer = unmeshed;
+      const sandbox = await Sandbox.start(mode, annotations && {});
+      await sandbox.check();
+      await sandbox.stop();
     });
 
     it("a meshed pod keeps its address if the edited annotations are passed", async () => {
@@ -307,12 +221,12 @@ suite("CRI-O's calls", missing, () => {
     it("a meshed pod keeps its address if one of its containers sets nat rules, as dockerd does", async () => {
       const sandbox = await Sandbox.start(mode, injected);
       const suffix = mode === "legacy" || mode === "plain" ? `-${mode}`.replace("-plain", "") : "-nft";
-      const add = (...args: readonly string[]) => within([`iptables${suffix}`, "-t", "nat", ...args]);
-      add("-N", "DOCKER");
-      add("-A", "PREROUTING", "-m", "addrtype", "--dst-type", "LOCAL", "-j", "DOCKER");
-      add("-A", "OUTPUT", "!", "-d", "127.0.0.0/8", "-m", "addrtype", "--dst-type", "LOCAL", "-j", "DOCKER");
+      const iptables = (args: string) => within(`iptables${suffix} -t nat ${args}`);
+      iptables("-N DOCKER");
+      iptables("-A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER");
+      iptables("-A OUTPUT ! -d 127.0.0.0/8 -m addrtype --dst-type LOCAL -j DOCKER");
       await sandbox.check();
-      add("-I", "PREROUTING", "-p", "tcp", "--dport", "8443", "-j", "DNAT", "--to-destination", "172.17.0.2:443");
+      iptables("-I PREROUTING -p tcp --dport 8443 -j DNAT --to-destination 172.17.0.2:443");
       await sandbox.check();
     });
 
