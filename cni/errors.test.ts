@@ -4,7 +4,6 @@ import { readPodName, readTarget } from "./environment";
 import { CniError, printable, quoted, reasonOf, shortened } from "./errors";
 import { parseNetworkConfig } from "./network-config";
 import { parseStanza } from "./parse-stanza";
-import { passResult } from "./result";
 import { requireSupported } from "./versions";
 
 const LONG = "a".repeat(250_000);
@@ -68,7 +67,6 @@ it.each<[string, () => unknown]>([
   ["an interface name", () => readTarget({ ...env, CNI_IFNAME: LONG }, "ADD")],
   ["a pod's name", () => readPodName({ CNI_ARGS: `K8S_POD_NAMESPACE=a;K8S_POD_NAME=${LONG}` })],
   ["a version", () => requireSupported(LONG, "prevResult")],
-  ["the version of a previous result", () => passResult({ cniVersion: LONG }, "1.0.0")],
   ["a network's name", () => parseNetworkConfig(JSON.stringify({ name: `/${LONG}` }))],
   ["invalid JSON", () => parseNetworkConfig(LONG)],
   ["a port", () => decideWith({ "config.linkerd.io/skip-inbound-ports": LONG })],

@@ -1,5 +1,11 @@
 import fc from "fast-check";
-import { memberSource } from "./json-source";
+import { membersOf } from "./json-source";
+
+/** The text of the last member with a key. */
+function memberSource(document: string, key: string): string | undefined {
+  const last = membersOf(document).findLast((member) => member.key === key);
+  return last && document.slice(last.start, last.end);
+}
 
 describe("the text of a member", () => {
   it.each([

@@ -83,12 +83,6 @@ export function membersOf(document: string): readonly Member[] {
   return found;
 }
 
-/** The text of a member of the root object; the last one of repeated keys. */
-export function memberSource(document: string, key: string): string | undefined {
-  const last = membersOf(document).findLast((member) => member.key === key);
-  return last && document.slice(last.start, last.end);
-}
-
 /** The items of an array in a text. */
 export function itemsOf(text: string, array: Place = { start: 0, end: text.length }): readonly Place[] {
   const found: Place[] = [];

@@ -12,9 +12,8 @@ export interface NetworkConfig {
   readonly name: string;
   /** The directory of the log of calls and the installer's socket. */
   readonly runDir: string;
-  /** The whole input, decoded and as text. */
+  /** The whole input. */
   readonly source: JsonObject;
-  readonly text: string;
 }
 
 function decode(text: string): unknown {
@@ -42,7 +41,7 @@ export function parseNetworkConfig(text: string): NetworkConfig {
   if (name === "") throw new CniError(ErrorCode.config, "standard input: the network configuration has no name");
   if (!isIdentifier(name)) refuse("standard input: name", name, "a network's name (letters, digits, _, . and -)");
   const runDir = requireString(source, "run-dir") || NodePath.runDir;
-  return { cniVersion, name, runDir, source, text };
+  return { cniVersion, name, runDir, source };
 }
 
 /** The pod's annotations from the runtime; undefined if it does not support the capability. */

@@ -94,10 +94,9 @@ function parseIPv6(text: string): number[] | undefined {
   return [...bytes.slice(0, gap), ...new Array<number>(missing).fill(0), ...bytes.slice(gap)];
 }
 
-const addressBytes = (text: string) => (text.includes(":") ? parseIPv6(text) : parseIPv4(text));
-
 /** The bytes of an IPv4 or IPv6 address, as Go's `net.ParseIP` reads it; undefined for other texts. */
-export const parseAddress: (text: string) => readonly number[] | undefined = addressBytes;
+export const parseAddress = (text: string): number[] | undefined =>
+  text.includes(":") ? parseIPv6(text) : parseIPv4(text);
 
 /** A byte of a netmask. */
 const maskAt = (prefix: number, index: number) => (0xff00 >> Math.min(8, Math.max(0, prefix - 8 * index))) & 0xff;
@@ -113,7 +112,7 @@ export function netmask(prefix: number, size: number): Uint8Array {
 export function parseSubnet(given: string): Subnet | undefined {
   const text = given.trim();
   const slash = text.indexOf("/");
-  const bytes = slash < 0 ? undefined : addressBytes(text.slice(0, slash));
+  const bytes = slash < 0 ? undefined : parseAddress(text.slice(0, slash));
   const prefix = numberAt(text, slash + 1, text.length);
   if (bytes === undefined || !(prefix <= 8 * bytes.length)) return undefined;
   for (let index = prefix >> 3; index < bytes.length; index += 1)
