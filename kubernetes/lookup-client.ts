@@ -50,8 +50,6 @@ interface LookupOptions {
   readonly isNeeded: boolean;
   /** The installer's pods, for messages. */
   readonly ownPods: Stanza["own-pods"];
-  /** Work to do while the installer looks it up; it does not throw. */
-  readonly meanwhile?: () => void;
 }
 
 /**
@@ -98,7 +96,7 @@ function exchanged(host: Host, path: string, options: LookupOptions): Exchange {
 }
 
 function exchange(host: Host, path: string, options: LookupOptions): Exchange {
-  const { runDir, until, meanwhile } = options;
+  const { runDir, until } = options;
   const socket = connectUnix(host, `${runDir}/${LOOKUP_SOCKET_NAME}`);
   try {
     const deadline = Math.max(1, Math.round(until - host.elapsed()));
@@ -106,7 +104,6 @@ function exchange(host: Host, path: string, options: LookupOptions): Exchange {
     const request = host.encode(head);
     // A new connection has room for it.
     if (host.send(socket, request, MSG_NOSIGNAL) !== request.length) throw new Error("the connection was closed");
-    meanwhile?.();
     const reader = new ResponseReader((bytes) => host.decode(bytes));
     const chunk = new Uint8Array(CHUNK);
     for (;;) {

@@ -42,11 +42,10 @@ function unwantedFamilies(netfilter: Netfilter, sets: readonly RuleSet[]): reado
 /**
  * Programs the rules in the namespace of the socket, all families in one transaction, and replaces rules of an earlier
  * ADD.
- * @param creation {@link creationBatch} of the rules, if it is made
  * @throws SystemError
  */
-export function applyNative(netfilter: Netfilter, sets: readonly RuleSet[], creation = creationBatch(sets)): void {
-  let error = transact(netfilter, creation);
+export function applyNative(netfilter: Netfilter, sets: readonly RuleSet[]): void {
+  let error = transact(netfilter, creationBatch(sets));
   if (error === Errno.EEXIST) error = transact(netfilter, replacementBatch(sets, unwantedFamilies(netfilter, sets)));
   if (error !== 0) throw new SystemError("program the redirect in nftables", error);
 }

@@ -13,7 +13,7 @@ import { Iptables } from "./iptables/apply";
 import type { Log } from "./log";
 
 /** Whether the plugin tries to program the rules itself, without iptables. */
-export const isOwnMode = (mode: IptablesMode): mode is OwnMode => mode === "auto" || mode === "native";
+const isOwnMode = (mode: IptablesMode): mode is OwnMode => mode === "auto" || mode === "native";
 
 function applyLegacy(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[], reason: string, log: Log): "legacy" {
   log("warn", `${reason}: using legacy iptables`);
@@ -27,17 +27,11 @@ function applyLegacy(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[
 }
 
 /** Mode native, or legacy if the kernel's nf_tables cannot redirect. */
-function applyAuto(
-  host: Host,
-  linkerd: LinkerdConfig,
-  sets: readonly RuleSet[],
-  log: Log,
-  batch: Uint8Array | undefined,
-): "native" | "legacy" {
+function applyAuto(host: Host, linkerd: LinkerdConfig, sets: readonly RuleSet[], log: Log): "native" | "legacy" {
   const problem = kernelProblem(host);
   if (problem !== undefined) return applyLegacy(host, linkerd, sets, problem, log);
   try {
-    applyNative(netfilter(host), sets, batch);
+    applyNative(netfilter(host), sets);
     return "native";
   } catch (error) {
     if (!isUnsupported(error)) throw error;
@@ -53,7 +47,6 @@ function refuseOldKernel(host: Host): void {
 
 /**
  * Programs the rules in the process's current namespace, in the configured mode.
- * @param batch creates them in mode native. @default made from the rules
  * @returns the used mode
  * @throws CniError, SystemError
  */
@@ -62,13 +55,12 @@ export function applyRules(
   linkerd: LinkerdConfig,
   sets: readonly RuleSet[],
   log: Log,
-  batch?: Uint8Array,
 ): Exclude<IptablesMode, "auto"> {
   const mode = linkerd["iptables-mode"];
-  if (mode === "auto") return applyAuto(host, linkerd, sets, log, batch);
+  if (mode === "auto") return applyAuto(host, linkerd, sets, log);
   if (mode === "native") {
     refuseOldKernel(host);
-    applyNative(netfilter(host), sets, batch);
+    applyNative(netfilter(host), sets);
   } else new Iptables(host, mode, linkerd).apply(sets);
   return mode;
 }
