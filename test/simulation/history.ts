@@ -103,7 +103,12 @@ export function smallHistory(seed: number, book: Book): History {
     ],
     () => [{ do: "lose power", at }, start("A"), early, { do: "kill", who: "A" }, start("A"), ...calm],
     () => [{ do: "write", way: way(random), at }, start("A"), ...calm],
-    () => [start("A"), early, { do: "write", way: way(random) }, wait(2_100), { do: "pod" }, wait(3_000), ...end],
+    () => [
+      start("A"),
+      early,
+      { do: "write", way: way(random) },
+      ...(random() < 0.3 ? [{ do: "uninstall" } as const] : [wait(2_100), { do: "pod" } as const, wait(3_000), ...end]),
+    ],
     () => [
       start("A"),
       early,

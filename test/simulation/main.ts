@@ -48,11 +48,11 @@ const RECORD = join(__dirname, "faults.json");
 /** Histories that once broke a promise, by what it was, in the form that `--replay` takes. */
 const REGRESSIONS = join(__dirname, "regressions.json");
 /** How many histories are tried for each planted fault. */
-const TRIED = { small: 300, long: 30 };
+const TRIED = { small: 3000, long: 100 };
 
 interface Recorded {
-  /** How many were tried to find it; absent for one written by hand. */
-  readonly histories?: number;
+  /** How many were tried to find it. */
+  readonly histories: number;
   readonly promise: string;
   /** In the form that `--replay` takes. */
   readonly replay: string;
