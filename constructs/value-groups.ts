@@ -17,12 +17,12 @@ const bounds = (what: string, example: Readonly<Record<"limit" | "request", stri
   group(`Limit and request of ${what}`, {
     limit: value.quantity({
       default: "",
-      description: `The most ${what} that the container may use`,
+      description: `The container's ${what} limit`,
       examples: [example.limit],
     }),
     request: value.quantity({
       default: request,
-      description: `The ${what} that the container asks for`,
+      description: `The container's ${what} request`,
       examples: [example.request],
     }),
   });
@@ -138,7 +138,7 @@ export const terminationGracePeriodSeconds = (least: number) =>
     min: least,
     max: 3600,
     default: 30,
-    description: "How many seconds a pod may take to end before it is killed",
+    description: "Termination grace period of the pods in seconds",
   });
 
 export const imagePullSecrets = () =>

@@ -166,7 +166,7 @@ const nri = group("NRI plugin", {
     wrong: "is not an index of two digits such as 10",
     number: { minimum: 10, maximum: 99, multipleOf: 1 },
     default: "10",
-    description: "Place of the NRI plugin among others, two digits; the runtime calls plugins in this order",
+    description: "Index of the NRI plugin, two digits; the runtime calls plugins in this order",
     examples: ["10"],
   }),
   require: group("Containers without the NRI plugin's redirect", {
@@ -196,7 +196,7 @@ const namespaceUIDRange = group("User ids of proxies where each namespace has a 
 const helmTest = group("Pod of `helm test`", {
   enabled: value.boolean({
     default: true,
-    description: "Render the pod of `helm test`; set false where something else than Helm applies the manifests",
+    description: "Render the pod of `helm test`; set it to false if a tool other than Helm applies the manifests",
   }),
   tolerations: value.list({
     members: toleration,
@@ -494,13 +494,13 @@ export const values = valuesOf({
     members: container,
     isOpen: true,
     default: [],
-    description: "Containers that run to their end before the installer starts",
+    description: "Extra init containers of the installer's pods",
   }),
   extraVolumes: value.list({
     members: { name: value.string({ notEmpty: true, required: true, description: "Name of the volume" }) },
     isOpen: true,
     default: [],
-    description: "Volumes of the installer's pods, which extraInitContainers mount by name",
+    description: "Extra volumes of the installer's pods, for extraInitContainers",
     examples: [[{ name: "tools", emptyDir: {} }]],
   }),
   extraEnv: extraEnv("the installer, the repair controller and the NRI plugin"),

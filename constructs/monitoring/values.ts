@@ -59,26 +59,25 @@ const prometheusRule = group("PrometheusRule of the Prometheus Operator", {
     min: 1,
     max: 1440,
     default: 5,
-    description:
-      "How long a node may be not ready, or its installer may not answer Prometheus, without causing an alert",
+    description: "Alert when a node is not ready, or its installer does not answer Prometheus, for this many minutes",
   }),
   contests: value.integer({
     min: 1,
     max: 1000,
     default: 3,
-    description: "How often another writer must undo the chain in 15 minutes to cause an alert",
+    description: "Alert when another writer undoes the chain this many times in 15 minutes",
   }),
   addErrors: value.integer({
     min: 1,
     max: 1_000_000,
     default: 5,
-    description: "How many ADD calls of a node must fail in 15 minutes to cause an alert",
+    description: "Alert when this many ADD calls of a node fail in 15 minutes",
   }),
   addMilliseconds: value.integer({
     min: 1,
     max: 5000,
     default: 1000,
-    description: "How long the slowest hundredth of a node's ADD calls (p99) may take without causing an alert",
+    description: "Alert when the p99 of a node's ADD calls exceeds this many milliseconds",
   }),
 });
 

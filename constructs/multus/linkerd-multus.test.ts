@@ -39,7 +39,7 @@ interface Pod {
 
 test("the operator's ports are three", () => {
   for (const service of [{ webhookPort: 8080 }, { healthPort: 8080 }, { webhookPort: 5000, healthPort: 5000 }]) {
-    expect(() => synthesized({ service })).toThrow("service: webhookPort, metricsPort and healthPort have to differ");
+    expect(() => synthesized({ service })).toThrow("service: webhookPort, metricsPort and healthPort must differ");
   }
 });
 

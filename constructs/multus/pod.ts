@@ -69,7 +69,7 @@ function args(values: Refs<MultusValues>): Templated<k8s.Container["args"]> {
 function distinct({ webhookPort, metricsPort, healthPort }: Refs<MultusValues>["service"]): Input<number> {
   const [webhook, metrics, health] = [text(webhookPort), text(metricsPort), text(healthPort)];
   const same = or(eq(webhook, metrics), eq(webhook, health), eq(metrics, health));
-  return assert(not(same), "service: webhookPort, metricsPort and healthPort have to differ", webhookPort);
+  return assert(not(same), "service: webhookPort, metricsPort and healthPort must differ", webhookPort);
 }
 
 function container(values: Refs<MultusValues>): Templated<k8s.Container> {

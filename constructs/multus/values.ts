@@ -137,7 +137,7 @@ const podDisruptionBudget = group("PodDisruptionBudget of the pods", {
   maxUnavailable: value.numericString({
     ...SHARE,
     default: 1,
-    description: "How many pods may be away when nodes are drained, as a number or a percentage",
+    description: "How many pods may be unavailable while nodes are drained, as a number or a percentage",
     examples: ["50%"],
   }),
 });

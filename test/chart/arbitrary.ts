@@ -180,7 +180,7 @@ const special: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     { maxLength: 2 },
   ),
   cniKubeconfigNodePath: paths,
-  // Ports of one pod, which have to differ: the third is nearly always below or above.
+  // Ports of one pod, which must differ: the third is nearly always below or above.
   webhookPort: loosely(fc.integer({ min: 20_000, max: 30_000 })),
   metricsPort: loosely(fc.integer({ min: 40_000, max: 50_000 })),
   nodeSelector: labels,
