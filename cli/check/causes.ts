@@ -126,7 +126,7 @@ const SANDBOXES: readonly Known[] = [
     link: docs("cli.md#rights"),
   },
   {
-    says: /(?:code 11|\b401\b)/,
+    says: /does not answer|code 11|\b401\b/,
     remedy: () => "check that the linkerd-cni pod on this node is running and ready: it looks pods up for the plugin",
     link: runbook("LinkerdCNIAddErrors"),
   },

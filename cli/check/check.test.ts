@@ -74,9 +74,9 @@ const running = (
 });
 const SINCE = "2026-01-03T00:00:00Z";
 const on = (nodeName: string, waiting: CheckedPod): CheckedPod => ({ ...waiting, spec: { nodeName } });
-/** What the plugin answers if nobody listens at the installer's socket. */
+/** What containerd passes on if the installer does not answer the plugin. */
 const UNANSWERED =
-  'plugin type="linkerd-cni" failed (add): code 11: the installer on this node (a pod of DaemonSet linkerd-cni/linkerd-cni) does not answer: connect ECONNREFUSED; the kubelet tries again';
+  'plugin type="linkerd-cni" name="linkerd-cni" failed (add): cannot look up pod shop/a: the installer on this node (a pod of DaemonSet linkerd-cni/linkerd-cni) does not answer: no answer within 4999 ms; the kubelet tries again';
 const PROBED = { name: "app", readinessProbe: { tcpSocket: { port: 80 } } };
 const SKIPPING = { annotations: { "config.linkerd.io/skip-inbound-ports": "80" } };
 const injecting = (name: string, inject: string, labels: Readonly<Record<string, string>> = {}) => ({
@@ -748,6 +748,14 @@ test.each<readonly [string, Partial<Snapshot>, string]>([
     "a look-up that is not allowed",
     refusedLookup("the API server answered 403 when asked for pod shop/a"),
     "a ClusterRole or its binding is missing or changed: apply the chart again",
+  ],
+  [
+    "an installer that does not answer look-ups",
+    {
+      pending: { value: [on("one", validated("a", 0))] },
+      sandboxFailures: { value: [{ message: UNANSWERED, involvedObject: { uid: "a" } }] },
+    },
+    "check that the linkerd-cni pod on node one is running and ready: it looks pods up for the plugin",
   ],
   [
     "a look-up with a token that is refused",

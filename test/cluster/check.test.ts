@@ -350,7 +350,7 @@ clusterSuite("l5d-cni check on a broken cluster", (cluster) => {
 
     const files = await unpacked(await readFile(archive));
     expect(files.get("check.txt")).toMatch(
-      /^× .*\n +shop\/cart cannot start: .*the installer on this node \(a pod of DaemonSet linkerd-cni\/linkerd-cni\) does not answer/m,
+      /^× .*\n +shop\/cart cannot start: .*the installer on node \S+ \(a pod of DaemonSet linkerd-cni\/linkerd-cni\) does not answer.*\n +check that the linkerd-cni pod on node/m,
     );
     expect(files.get("check.txt")).toMatch(/ +see https:\S+\.md\n/);
     expect(files.get("unread.txt")).toBe("none\n");
