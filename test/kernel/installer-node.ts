@@ -3,9 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { buildExecutable } from "../../build/engine";
-import { outputs, root } from "../../build/paths";
-import { PRODUCT } from "../../build/programs";
+import { outputs } from "../../build/paths";
 import { isPlugin } from "../../cni/stanza";
 import { PRIMARY_PLUGINS, writePrimaryPlugins } from "../../installer/primary-plugins.testing";
 import { startProgram } from "../support/program";
@@ -23,14 +21,6 @@ interface Plugin {
 interface Configuration {
   readonly name?: string;
   readonly plugins?: readonly Plugin[];
-}
-
-/** Builds the executable with an installer that kills itself at a chosen operation. */
-export async function buildKilledInstaller(directory: string): Promise<string> {
-  const executable = join(directory, "killed-installer");
-  const install = join(root, "test", "kernel", "installer-killed-main.ts");
-  await buildExecutable(executable, { ...PRODUCT, programs: { install } });
-  return executable;
 }
 
 /** One installer's process. */

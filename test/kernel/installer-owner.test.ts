@@ -69,15 +69,6 @@ suite("a configuration of another user's", missing({ root: true, programs: ["set
     expect(await installer.stop()).toBe(0);
   });
 
-  test("of root is restored as the same file without any capability", async () => {
-    chownSync(join(node.netDir, NAME), 0, 0);
-    const { ino, mtimeMs } = statSync(join(node.netDir, NAME));
-    installer = node.startAs(withCapabilities());
-    await installer.says("ends in our stanza");
-    expect(await installer.stop()).toBe(0);
-    expect(statSync(join(node.netDir, NAME))).toMatchObject({ ino, mtimeMs });
-  });
-
   test("is restored as the same file in the chart's container, in directories of another user", async () => {
     for (const directory of [node.netDir, node.binDir]) {
       chownSync(directory, 1_000, 1_001);
