@@ -7,7 +7,7 @@ import { DISK, onDisk, paths } from "./paths";
 const OVERLAID = ["/etc", "/opt", "/var"] as const;
 
 /** Settings of the whole host that the kubelet changes unless they are right; inside the machine they are. */
-export const SYSCTLS: Readonly<Record<string, number>> = {
+const SYSCTLS: Readonly<Record<string, number>> = {
   "vm/overcommit_memory": 1,
   "vm/panic_on_oom": 0,
   "kernel/panic": 10,
