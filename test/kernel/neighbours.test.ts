@@ -75,8 +75,8 @@ interface Neighbour {
   readonly beside?: Readonly<Record<string, string>>;
 }
 
+/** One for each way of writing, and one beside which others' configurations lie. */
 const NEIGHBOURS: Readonly<Record<string, Neighbour>> = {
-  Calico: { fixture: "calico", name: "10-calico.conflist", writes: inPlace },
   "Calico beside Podman": {
     fixture: "calico",
     name: "10-calico.conflist",
@@ -86,20 +86,12 @@ const NEIGHBOURS: Readonly<Record<string, Neighbour>> = {
       "99-loopback.conf": '{"cniVersion":"0.3.1","name":"lo","type":"loopback"}\n',
     },
   },
-  "Cilium, not exclusive": {
-    fixture: "cilium",
-    name: "05-cilium.conflist",
-    writes: unlessEqual(renamed((name) => `.${name}123456`)),
-  },
-  Flannel: { fixture: "flannel", name: "10-flannel.conflist", writes: inPlace },
   kindnet: { fixture: "kindnet", name: "10-kindnet.conflist", writes: recreated },
-  "AWS VPC CNI": { fixture: "aws-vpc-cni", name: "10-aws.conflist", writes: renamed((name) => `${name}.tmp`) },
   "OVN-Kubernetes": {
     fixture: "ovn-kubernetes",
     name: "10-ovn-kubernetes.conf",
     writes: unlessEqual(renamed(() => "ovnkube-123456", 0o600)),
   },
-  k3s: { fixture: "k3s", name: "10-flannel.conflist", writes: inPlace },
 };
 
 const fixture = (folder: string, name: string) =>
@@ -237,30 +229,6 @@ describe("on a runtime that reads drop-ins", () => {
       () => existsSync(dropin(text)) && existsSync(join(node.netDir, name)) && node.read(name) === text,
       180,
     );
-
-  const lists = Object.entries(NEIGHBOURS).filter(([, { name }]) => name.endsWith(".conflist"));
-  test.each(lists)("%s has its list left alone, whenever and however it writes it", async (_, neighbour) => {
-    const { fixture: folder, name, writes, beside = {} } = neighbour;
-    const first = fixture(folder, name);
-    const second = newer(first);
-    for (const [other, content] of Object.entries(beside)) node.write(other, content);
-    installer = start();
-    await installer.says("linkerd-cni.journal\n", 60_000);
-    await writes(node.netDir, name, first);
-    await isBeside(name, first);
-    await writes(node.netDir, name, first);
-    await writes(node.netDir, name, second);
-    await isBeside(name, second);
-    await installer.stop("SIGKILL");
-    await writes(node.netDir, name, first);
-    expect(existsSync(dropin(first))).toBe(true);
-    installer = start();
-    await installer.says(CHAINED_NOTE, 180_000);
-    await isBeside(name, first);
-    expect(await installer.stop()).toBe(0);
-    const files = Object.entries({ [name]: first, ...beside }).map(([file, content]) => [`net.d/${file}`, content]);
-    expect(node.content()).toEqual(Object.fromEntries(files));
-  });
 
   test("Cilium with cni.exclusive does not change a folder: ours works beside it, and neither writes again", async () => {
     const cilium = new ExclusiveCilium(node.netDir);
