@@ -104,12 +104,6 @@ test("a plugin that does not run is tried again and written once; one that runs 
   expect(Object.keys(binaries(node.content()))).not.toContain("bin/linkerd-cni.linkerd-cni-tmp");
 });
 
-test("a node that has nothing of ours has the plugin and nothing else in its plugin directory", async () => {
-  installer = node.start();
-  await installer.says("ends in our stanza");
-  expect(Object.keys(binaries(node.content()))).toEqual(["bin/linkerd-cni", "bin/linkerd-cni-redirect"]);
-});
-
 test("everything that a former version installed is removed", async () => {
   const before = node.content();
   node.installFormer();
