@@ -1,3 +1,4 @@
+export { overlaid } from "../helm/read";
 export { Installation, type InstallationProps, type Labels } from "./installation";
 export { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
 export type { Monitoring, PodMonitor } from "./monitoring/monitoring";
@@ -6,8 +7,6 @@ export { LinkerdMultusNamespace, type LinkerdMultusNamespaceProps } from "./mult
 export { type MultusValues, multusValues } from "./multus/values";
 export { LinkerdNamespace, type LinkerdNamespaceProps } from "./namespace";
 export type { LinkerdNri } from "./nri";
-export { overlaid } from "./overlaid";
-
 export {
   DEFAULT_DIRECTORIES,
   directoriesOf,

@@ -1,4 +1,4 @@
-import { ApiObject, type ApiObjectProps, Chart, type GroupVersionKind } from "cdk8s";
+import { type ApiObject, type ApiObjectProps, Chart, type GroupVersionKind } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
 import { Annotation } from "../cni/contract";
@@ -64,13 +64,6 @@ interface SharedValues {
 const isOther = (one: Input<string>, other: Input<string>): boolean =>
   typeof one === "string" && typeof other === "string" && one !== other;
 
-/** The key of an object in the API server. */
-const identityOf = ({ apiGroup, kind, name, metadata }: ApiObject): string =>
-  JSON.stringify([apiGroup, kind, name, metadata.namespace]);
-
-/** A name, which may be an expression. */
-const shown = (name: unknown): string => (typeof name === "string" ? name : JSON.stringify(name));
-
 /** Resources with one name in one namespace, rendered from values. */
 export abstract class Installation<M extends ValueMembers> extends Construct {
   /** The values: known ones, and in a Helm chart references to `.Values`. */
@@ -91,7 +84,7 @@ export abstract class Installation<M extends ValueMembers> extends Construct {
     this.namespace = namespace ?? this.defaultNamespace();
     const early = [...problems, ...namespaceProblems(this.namespace)];
     this.node.addValidation({
-      validate: () => (early.length > 0 ? early : [...this.madeTwice(), ...this.rivals(), ...this.problemsOfParts()]),
+      validate: () => (early.length > 0 ? early : [...this.rivals(), ...this.problemsOfParts()]),
     });
   }
 
@@ -191,44 +184,23 @@ export abstract class Installation<M extends ValueMembers> extends Construct {
   }
 
   /**
-   * Other installations in the app that would overwrite this one's cluster-scoped resources; the first one reports it.
-   * Installations in the same namespace may be for several clusters.
+   * Earlier installations that this one would overwrite: in the same chart, or in another namespace, since they have the
+   * same cluster-scoped resources. Installations in one namespace of two charts may be for two clusters.
    */
   private rivals(): string[] {
     const { namespace, identity } = this;
-    const all = this.node.root.node.findAll();
-    const later = all.slice(all.indexOf(this) + 1).filter((each) => each instanceof Installation);
-    return later
-      .filter((each) => each.identity.name === identity.name && isOther(each.namespace, namespace))
+    const all = this.node.root.node.findAll().filter((each) => each instanceof Installation);
+    const place = (each: Installation<ValueMembers>) =>
+      `${each.node.path}${typeof each.namespace === "string" ? ` in namespace ${each.namespace}` : ""}`;
+    return all
+      .slice(0, all.indexOf(this))
+      .filter((each) => each.identity.name === identity.name)
+      .filter((each) => Chart.of(each) === Chart.of(this) || isOther(each.namespace, namespace))
       .map(
         (each) =>
-          `${this.node.path} in namespace ${namespace} and ${each.node.path} in namespace ${each.namespace} both have the ` +
-          `ClusterRole ${identity.name}: a cluster can have one of them; use an App for each cluster`,
+          `${place(each)} and ${place(this)} both have the ClusterRole ${identity.name}: a cluster can have one of ` +
+          "them; use an App for each cluster",
       );
-  }
-
-  /** The first resource that an earlier construct of the chart also makes. */
-  private madeTwice(): readonly string[] {
-    const objects = Chart.of(this).node.findAll().filter(ApiObject.isApiObject);
-    const own = new Set(this.node.findAll().filter(ApiObject.isApiObject));
-    const before = objects.slice(
-      0,
-      Math.max(
-        0,
-        objects.findIndex((object) => own.has(object)),
-      ),
-    );
-    const others = new Map(before.map((object) => [identityOf(object), object]));
-    for (const object of own) {
-      const other = others.get(identityOf(object));
-      if (other === undefined) continue;
-      const { kind, metadata } = object;
-      const where = typeof metadata.namespace === "string" ? ` in namespace ${metadata.namespace}` : "";
-      const maker = other.node.scopes.find((scope) => scope instanceof Installation) ?? other;
-      const remedy = "remove one of them, or put it into another chart if it is for another cluster";
-      return [`${kind} ${shown(object.name)}${where} is also made by ${maker.node.path}: ${remedy}`];
-    }
-    return [];
   }
 
   private get shared(): SharedValues {

@@ -443,14 +443,3 @@ test("podMonitor.scrapeInterval and scrapeTimeout: each endpoint has them, and b
     usual.map((endpoint) => ({ ...endpoint, interval: "1m30s", scrapeTimeout: "10s" })),
   );
 });
-
-test("two of them in two namespaces of one app would overwrite each other's cluster roles: both are named", () => {
-  const app = new App();
-  const made = (namespace: string) => new LinkerdCni(new Chart(app, namespace, { namespace }), "cni");
-  made("one");
-  expect(() => app.synthYaml()).not.toThrow();
-  made("two");
-  expect(() => app.synthYaml()).toThrow(
-    /one\/cni in namespace one and two\/cni in namespace two both have the ClusterRole linkerd-cni/,
-  );
-});

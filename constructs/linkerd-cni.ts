@@ -22,6 +22,7 @@ import {
   toPrettyJson,
   when,
 } from "../helm/index";
+import { overlaid } from "../helm/read";
 import { Additions } from "./additions";
 import { mutatingPolicy } from "./admission";
 import { appArmorOf } from "./app-armor";
@@ -32,7 +33,6 @@ import { alertGroups } from "./monitoring/alerts";
 import { dashboardFor, Monitoring, PodMonitor, scraping } from "./monitoring/monitoring";
 import { networkPolicySpec } from "./network-policy";
 import { LinkerdNri, NRI_PORT_NAME, NRI_SELECTOR, nriPodSpec, nriUpdateStrategy } from "./nri";
-import { overlaid } from "./overlaid";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { type Directories, type PodParts, podSpec, updateStrategy } from "./pod";
 import { proxyUidPolicy } from "./proxy-uid";

@@ -61,12 +61,15 @@ export function define(
 
 /** The Helm release of a chart. */
 export const release = {
+  /** The name of the release. */
   name: ref<string>("string", "Release", "Name"),
+  /** The namespace of the release. */
   namespace: ref<string>("string", "Release", "Namespace"),
 } as const;
 
 /** The cluster that Helm renders for. */
 export const capabilities = {
+  /** The version of Kubernetes, such as `v1.34.1`. */
   kubeVersion: ref<string>("string", "Capabilities", "KubeVersion", "Version"),
   /** Whether the cluster has at least a version such as `1.30`; a vendor's suffix is ignored. */
   atLeast: (version: string): Expr<boolean> => {

@@ -49,6 +49,7 @@ export const SPREAD = "$spread ";
 /** The top-level key that makes a manifest conditional, see `HelmObject`. */
 export const WHEN = "$when";
 
+/** Whether a value is an expression; it may also contain some, see `hasExpr`. */
 export function isExpr(value: unknown): value is Expr<unknown> {
   return typeof value === "object" && value !== null && "$helm" in value;
 }

@@ -98,19 +98,26 @@ export const splitBy = (value: Input<string>, pattern: string): Input<readonly s
 /** The non-empty items of a list. */
 export const compact = <T>(list: Input<readonly T[]>): Input<readonly T[]> => call("compact", list);
 
+/** The first item; nothing if the list is empty. */
 export const first = <T>(list: Input<readonly T[]>): Input<T> => call("first", list);
+/** The last item; nothing if the list is empty. */
 export const last = <T>(list: Input<readonly T[]>): Input<T> => call("last", list);
 
+/** Whether two scalars are equal. */
 export const eq = <T extends string | number | boolean>(a: Input<T>, b: Input<T>): Input<boolean> => call("eq", b, [a]);
+/** Whether the first number is at most the second. */
 export const le = (a: Input<number>, b: Input<number>): Input<boolean> => call("le", b, [a]);
+/** Whether the first number is at least the second. */
 export const ge = (a: Input<number>, b: Input<number>): Input<boolean> => call("ge", b, [a]);
+/** Whether a value is empty: absent, false, zero, or an empty string, list or map. */
 export const not = (value: Input<unknown>): Input<boolean> => call("not", value);
-/** Computed at once if one known part decides. */
+/** Whether no value is empty. Computed at once if one known value decides. */
 export const and = (...values: readonly Input<unknown>[]): Input<boolean> =>
   values.some((value) => !hasExpr(value) && !isTrue(value)) ? false : call("and", values.at(-1), values.slice(0, -1));
-/** Computed at once if one known part decides. */
+/** Whether any value is not empty. Computed at once if one known value decides. */
 export const or = (...values: readonly Input<unknown>[]): Input<boolean> =>
   values.some((value) => !hasExpr(value) && isTrue(value)) ? true : call("or", values.at(-1), values.slice(0, -1));
+/** Whether a text contains a match of a pattern, which JavaScript and Go must read alike. */
 export const matches = (value: Input<string>, pattern: string): Input<boolean> => call("regexMatch", value, [pattern]);
 
 /** The value, or another one if it is empty: absent, false, zero, or an empty string, list or map. */
@@ -136,6 +143,7 @@ export const toJson = (value: unknown): Input<string> => call("toJson", value);
 /** Indented JSON, as Go writes it. */
 export const toPrettyJson = (value: unknown): Input<string> => call("toPrettyJson", value);
 
+/** The SHA-256 digest of a text, in hexadecimal. */
 export const sha256 = (value: Input<string>): Input<string> => call("sha256sum", value);
 
 /** Concatenates texts. */

@@ -8,6 +8,7 @@ import type { Value, ValueMembers } from "./value";
 
 /** The values that a construct works with. */
 export interface Inputs<M> {
+  /** Given values, and references or defaults for the others. */
   readonly values: Refs<M>;
   /** Problems of the given values, one sentence each. If there are any, `values` has the defaults. */
   readonly problems: readonly string[];
@@ -15,10 +16,11 @@ export interface Inputs<M> {
 
 /** The values given to a construct, and the path of the others in a Helm chart. */
 export interface Source {
+  /** The values given as props. */
   readonly given: object;
   /** Names of values that are accepted and ignored. @default none */
   readonly ignored?: readonly string[] | undefined;
-  /** @default ["Values"] */
+  /** The path of the other values. @default ["Values"] */
   readonly path?: readonly string[] | undefined;
 }
 

@@ -6,9 +6,13 @@ import type { Templated } from "./templated";
 
 /** Metadata of an object whose name is known; all other fields may be expressions. */
 export interface HelmMetadata {
+  /** The name of the object. */
   readonly name: Input<string>;
+  /** @default none: the release's namespace, or the object has none */
   readonly namespace?: Input<string> | undefined;
+  /** @default none */
   readonly labels?: Readonly<Record<string, Input<string>>> | undefined;
+  /** @default none */
   readonly annotations?: Readonly<Record<string, Input<string>>> | undefined;
 }
 

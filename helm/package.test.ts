@@ -7,7 +7,6 @@ import {
   concat,
   HelmChart,
   HelmObject,
-  ref,
   release,
   text,
   value,
@@ -74,15 +73,6 @@ test("generated classes and patches carry expressions for scalars", () => {
   const orDefault = 'kindIs "invalid" | ternary 2 .Values.replicas';
   expect(template).toContain(`  replicas: {{ .Values.replicas | ${orDefault} | int }}\n`);
   expect(template).toContain("  namespace: {{ .Release.Namespace | quote }}\n");
-});
-
-test("an expression dropped by a generated class is an error", () => {
-  const resources = ref<object>("map", "Values", "resources") as object;
-  const lose = (chart: HelmChart) => {
-    const template = { spec: { containers: [{ name: "web", resources }] } };
-    new k8s.KubeDeployment(chart, "web", { metadata: { name: "web" }, spec: { selector: {}, template } });
-  };
-  expect(() => files(lose)).toThrow("web/web (Deployment) loses 1 of 1");
 });
 
 test("an expression in a chart that is not a Helm chart is an error", () => {

@@ -1,4 +1,3 @@
-import { ApiObject } from "cdk8s";
 import { stringify } from "yaml";
 import type { HelmChart } from "./chart";
 import { valuesTable, valuesYaml } from "./documents";
@@ -11,21 +10,35 @@ import { writeDefinition, writeLists, writeTemplate } from "./writer";
 
 /** The content of Chart.yaml; see Helm's documentation. */
 export interface ChartMetadata {
+  /** The name of the chart. */
   readonly name: string;
+  /** The version of the chart, by Semantic Versioning. */
   readonly version: string;
+  /** The version of the application. */
   readonly appVersion: string;
+  /** One sentence about the chart. */
   readonly description: string;
+  /** The versions of Kubernetes that the chart accepts, such as `>=1.25.0-0`. */
   readonly kubeVersion: string;
+  /** URL of the project. @default none */
   readonly home?: string;
+  /** URL of an icon. @default none */
   readonly icon?: string;
+  /** URLs of the sources. @default none */
   readonly sources?: readonly string[];
+  /** @default none */
   readonly maintainers?: readonly { readonly name: string; readonly email?: string; readonly url?: string }[];
+  /** Words by which a registry finds the chart. @default none */
   readonly keywords?: readonly string[];
+  /** Facts for a registry, such as Artifact Hub. @default none */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
+/** What a Helm chart is made from. */
 export interface ChartPackage {
+  /** The constructs. */
   readonly chart: HelmChart;
+  /** The content of Chart.yaml. */
   readonly metadata: ChartMetadata;
   /** Its values, as `valuesOf` makes them. */
   readonly values: ValueMembers;
@@ -50,29 +63,6 @@ function fileName(manifest: Manifest, all: readonly Manifest[]): string {
 }
 
 type Path = readonly string[];
-
-/** The paths of the expressions in a manifest. */
-function places(value: unknown, path: Path = []): readonly Path[] {
-  if (isExpr(value)) return [path];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, item]) => places(item, [...path, key]));
-}
-
-/**
- * Finds expressions that a generated `Kube…` class has dropped: these classes convert the fields they know and drop
- * everything else, such as an expression in place of an object.
- *
- * @throws an Error that names the places
- */
-function checkNoExpressionLost(chart: HelmChart): void {
-  const objects = chart.node.findAll().filter((construct): construct is ApiObject => ApiObject.isApiObject(construct));
-  const problems = objects.flatMap((object) => {
-    const before = places(ApiObject.prototype.toJson.call(object)).length;
-    const lost = before - places(object.toJson()).length;
-    return lost > 0 ? [`${object.node.path} (${object.kind}) loses ${lost} of ${before}`] : [];
-  });
-  if (problems.length > 0) throw new Error(`expressions are lost: ${problems.join("; ")}: use HelmObject instead`);
-}
 
 /** The paths of all values that expressions read, beginning with `Values`. */
 function valuesRead(data: unknown): readonly Path[] {
@@ -140,7 +130,6 @@ export function chartFiles({
   notes = "",
 }: ChartPackage): ReadonlyMap<string, string> {
   const manifests = chart.toJson() as Manifest[];
-  checkNoExpressionLost(chart);
   const read = [...[manifests, [...chart.definitions.values()], chart.lists].flatMap(valuesRead), ...textReads(notes)];
   const has = (path: Path) => isUsed(chart, read, path);
   const fields = fieldsOf(values).filter(({ path }) => has(path));

@@ -21,16 +21,14 @@ function withoutNulls(given: unknown): unknown {
   return present(Object.entries(given).map(([key, value]) => [key, withoutNulls(value)]));
 }
 
-/** Merges a map over its default recursively, as Helm merges the values of users over those of a chart. */
-const overDefault = (usual: Fields, given: Fields): Fields => ({
-  ...usual,
-  ...Object.fromEntries(
-    Object.entries(given).map(([key, value]) => {
-      const under = usual[key];
-      return [key, isFields(under) && isFields(value) ? overDefault(under, value) : value];
-    }),
-  ),
-});
+/** Merges one map over another recursively, as Helm merges values; lists and scalars are replaced. */
+export function overlaid(base: Fields, over: Fields): Fields {
+  const entries = Object.entries(over).map(([key, value]) => {
+    const under = base[key];
+    return [key, isFields(under) && isFields(value) ? overlaid(under, value) : value];
+  });
+  return { ...base, ...Object.fromEntries(entries) };
+}
 
 /** The name that was probably meant: it differs in at most two neighbouring letters, the fewer the better. */
 export const nearest = (name: string, known: readonly string[]): string | undefined =>
@@ -135,7 +133,7 @@ export class Reader {
 
   private map({ about, keys = {}, texts }: Value, given: unknown, path: Path): unknown {
     if (!isFields(given)) return this.refuse(path, given, ["is not of type object"]);
-    const read = withoutNulls(overDefault((about.default ?? {}) as Fields, given)) as Fields;
+    const read = withoutNulls(overlaid((about.default ?? {}) as Fields, given)) as Fields;
     for (const [key, item] of Object.entries(texts === undefined ? {} : read)) {
       for (const problem of textProblems(key, keys)) this.problems.push(`${[...path, key].join(".")}: ${problem}`);
       this.text(texts ?? {}, item, [...path, key]);

@@ -3,10 +3,11 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Describes a value in the documents of a chart. */
 export interface AboutValue<T> {
+  /** The meaning of the value, for values.yaml, the schema and the README. */
   readonly description: string;
   /** The default. @default none: the value may be absent */
   readonly default?: T | undefined;
-  /** @default none */
+  /** Example values for the documents. @default none */
   readonly examples?: readonly T[] | undefined;
   /** Whether a member of an object must be given. @default false */
   readonly required?: true;
@@ -14,7 +15,9 @@ export interface AboutValue<T> {
 
 /** A whole number. */
 export interface AboutInteger extends AboutValue<number> {
+  /** The least number. */
   readonly min: number;
+  /** The greatest number. */
   readonly max: number;
   /** Refuse a number that is text; for members of objects, which templates do not convert. @default false */
   readonly isStrict?: true;
@@ -32,7 +35,7 @@ export interface TextForm {
 export interface AboutString extends AboutValue<string>, TextForm {
   /** Refuse the empty text. @default false */
   readonly notEmpty?: true;
-  /** @default any length */
+  /** The greatest number of characters. @default any length */
   readonly maxLength?: number;
   /** The problems that a pattern cannot find. A JSON schema does not contain them. @default none */
   readonly check?: (text: string) => readonly string[];
@@ -64,12 +67,15 @@ type Kind = "int" | "bool" | "string" | "quantity" | "list" | "map" | "object";
 
 /** A value of a chart: its type, and what the documents say about it. */
 export interface Value<T = unknown, Given = T> {
+  /** Decides how templates read it. */
   readonly kind: Kind;
+  /** What it was declared with. */
   readonly about: AboutValue<unknown> & Omit<AboutString, keyof AboutValue<string>>;
   /** The JSON schema of a given value, without that of members. */
   readonly form: JsonSchema;
   /** The members of an object, or of the objects in a list. @default not checked */
   readonly members?: Members | undefined;
+  /** Whether other members are accepted too. @default false */
   readonly isOpen?: true | undefined;
   /** The forms of the names and texts of a map, or of the texts in a list. @default not checked */
   readonly keys?: TextForm;
@@ -126,15 +132,18 @@ const QUANTITY = {
 
 /** The types of values in a chart. Numbers and booleans may be text, as `--set-string` passes them. */
 export const value = {
+  /** A whole number, which may be given as text. */
   integer<About extends AboutInteger>(about: About): Value<Read<number, About>> {
     const { min, max, isStrict } = about;
     const limits = { minimum: min, maximum: max };
     const loose = { type: ["integer", "string"], ...limits, pattern: digits(min, max) };
     return { kind: "int", about, form: isStrict === true ? { type: "integer", ...limits } : loose };
   },
+  /** `true` or `false`, which may be given as text. */
   boolean<About extends AboutValue<boolean>>(about: About): Value<Read<boolean, About>> {
     return { kind: "bool", about, form: { type: ["boolean", "string"], enum: [true, false, "true", "false"] } };
   },
+  /** A text. */
   string<About extends AboutString>(about: About): Value<Read<string, About>> {
     return { kind: "string", about, form: { type: "string", ...stringForm(about) } };
   },
