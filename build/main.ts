@@ -1,10 +1,9 @@
 import { synthesize } from "../charts/synth";
 import { buildCli } from "./cli";
 import { buildImage } from "./image/image";
-import { loadImage } from "./image/load";
 import { recordImageSize } from "./image/size";
 import { buildLib } from "./lib";
-import { outputs, root } from "./paths";
+import { root } from "./paths";
 import { buildPlugin, buildSanitizedPlugin } from "./programs";
 
 /** Steps in order, each with an optional description of its output. `npm run build -- plugin image` builds parts. */
@@ -27,7 +26,6 @@ const rest: Steps = {
 const extras: Steps = {
   "plugin-sanitized": () => buildSanitizedPlugin(),
   "image-size": () => recordImageSize(),
-  "load-image": () => loadImage(outputs.image, process.env),
 };
 
 async function build(steps: Steps): Promise<void> {

@@ -12,9 +12,10 @@ export class ProgramError extends Error {
     cause: unknown,
   ) {
     const lines = stderr.split("\n").filter((line) => line.trim() !== "");
+    const isMissing = (cause as NodeJS.ErrnoException).code === "ENOENT";
     // npm begins each line so, and the first one with a code.
     const said = lines.find((line) => /^(npm )?error\b(?! code)/i.test(line)) ?? lines.at(-1) ?? String(cause);
-    super(`${program}: ${said.replace(/^(npm )?error:?\s*/i, "")}`, { cause });
+    super(isMissing ? `${program} is not installed` : `${program}: ${said.replace(/^(npm )?error:?\s*/i, "")}`, { cause });
   }
 }
 
@@ -33,28 +34,4 @@ export async function execute(
     const { stderr, stdout } = error as { readonly stderr?: Buffer; readonly stdout?: Buffer };
     throw new ProgramError(program, stderr?.toString() ?? "", stdout?.toString() ?? "", error);
   }
-}
-
-/** The source of each program for a release. */
-const PROGRAMS: Readonly<Record<string, string>> = {
-  oras: "https://oras.land/docs/installation",
-  cosign: "https://docs.sigstore.dev/cosign/system_config/installation, version 3 or later",
-  git: "your distribution's package git",
-  npm: "your distribution's package npm",
-};
-
-/** The programs that are not installed, each with its source. */
-export async function missingPrograms(names: readonly string[]): Promise<readonly string[]> {
-  const found = await Promise.all(
-    names.map(async (name) => {
-      try {
-        await execute(name, [name === "git" || name === "npm" ? "--version" : "version"]);
-        return [];
-      } catch (error) {
-        const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
-        return code === "ENOENT" ? [`${name} is not installed: ${PROGRAMS[name]}`] : [(error as Error).message];
-      }
-    }),
-  );
-  return found.flat();
 }

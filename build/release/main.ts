@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { Command, Option } from "commander";
 import pc from "picocolors";
+import { aligned } from "../../cli/aligned";
 import { outputs, root } from "../paths";
 import { Progress } from "../progress";
 import type { Sources } from "./artifacts";
@@ -33,21 +34,13 @@ const sourcesIn = (dist: string): Sources => ({
 });
 
 /** The report as a table. */
-function table(rows: readonly Row[]): string {
-  const head = ["ARTIFACT", "REFERENCE", "DIGEST", "CONTENT", "SIGNATURE", "SBOM", "PROVENANCE"];
-  const lines = [
-    head,
-    ...rows.map((row) => [
-      row.name,
-      row.reference,
-      row.digest,
-      ...[row.content, row.signature, row.sbom, row.provenance].map((outcome) => outcome ?? "-"),
+const table = (rows: readonly Row[]): string =>
+  aligned([
+    ["ARTIFACT", "REFERENCE", "DIGEST", "CONTENT", "SIGNATURE", "SBOM", "PROVENANCE"],
+    ...rows.map(({ name, reference, digest, content, signature = "-", sbom = "-", provenance = "-" }) => [
+      ...[name, reference, digest, content, signature, sbom, provenance],
     ]),
-  ];
-  const widths = head.map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)));
-  const text = (cells: readonly string[]) => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
-  return lines.map((cells) => `${text(cells).trimEnd()}\n`).join("");
-}
+  ]);
 
 async function main(flags: Flags): Promise<void> {
   const { registry, plainHttp, dist, dryRun, allowDirty, npm, npmRegistry } = flags;

@@ -4,7 +4,7 @@ import { root } from "../paths";
 import type { Progress } from "../progress";
 import { type Artifact, artifacts, type Sources } from "./artifacts";
 import { type Attestation, Cosign, type Signing } from "./cosign";
-import { execute, missingPrograms } from "./execute";
+import { execute } from "./execute";
 import {
   type NpmPackage,
   type NpmTarget,
@@ -54,7 +54,7 @@ export interface Row extends Partial<Record<Attestation, Outcome>> {
  */
 export async function release(options: ReleaseOptions, progress: Progress): Promise<readonly Row[]> {
   const { dryRun, npm, plainHttp, version, work } = options;
-  const source = await progress.step("programs and sources", () => prepare(options));
+  const source = await progress.step("sources", () => prepare(options));
   const cosign = await Cosign.from(options.signing, plainHttp, work);
   if (cosign === undefined && !dryRun) {
     throw new Error(
@@ -107,15 +107,13 @@ export async function release(options: ReleaseOptions, progress: Progress): Prom
   return rows;
 }
 
-/** Checks the requirements of a release. @returns its commit */
-async function prepare({ allowDirty, npm, dryRun, version, env, signing }: ReleaseOptions): Promise<Source> {
-  const signs = !dryRun || signing.key !== undefined || signing.identity !== undefined;
-  const names = ["git", "oras", ...(npm === undefined ? [] : ["npm"]), ...(signs ? ["cosign"] : [])];
-  const problems = [...(await missingPrograms(names))];
+/** The commit of a release. @throws if the tag or files differ from it */
+async function prepare({ allowDirty, version, env }: ReleaseOptions): Promise<Source> {
   if (env["GITHUB_REF_TYPE"] === "tag" && env["GITHUB_REF_NAME"] !== `v${version}`) {
-    problems.push(`the tag is ${env["GITHUB_REF_NAME"]}, but package.json has version ${version}: tag v${version}`);
+    throw new Error(
+      `the tag is ${env["GITHUB_REF_NAME"]}, but package.json has version ${version}: tag v${version}`,
+    );
   }
-  if (problems.length > 0) throw new Error(problems.join("\n"));
   const git = async (...args: readonly string[]) => (await execute("git", args, { cwd: root })).toString().trim();
   const [commit, changes] = [await git("rev-parse", "HEAD"), await git("status", "--porcelain")];
   if (changes !== "" && !allowDirty) {
