@@ -42,7 +42,7 @@ const ELSEWHERE: readonly (readonly [page: RegExp, command: RegExp, why: string]
   [/./, /^npm (start|test)$/, "a phase of .ci/run"],
   [/./, /^linkerd (install|check|cni)\b/, "needs linkerd's own command: test/kernel/linkerd-cli.test.ts"],
   [/README/, /^skopeo copy /, "test/cluster/readme.test.ts pushes to a registry"],
-  [/README/, /^(kind load|k3d image import) /, "needs kind or k3d: build/image/load.test.ts loads the archive"],
+  [/README/, /^(kind load|k3d image import) /, "needs kind or k3d"],
   [/README/, /^npm install /, "test/chart/package.test.ts installs the packed packages beside these"],
   [
     /constructs\.md/,
