@@ -1,6 +1,7 @@
 import { reasonOf } from "../../cni/errors";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import type { Log } from "../../process/log";
+import { apart } from "../../system/child";
 import { basename, join } from "../../system/path";
 import type { Verdict } from "../api/access";
 import { Changer } from "../apply/changer";
@@ -356,6 +357,8 @@ export class Reconciler {
     const tried = { backoff: repaired(next.backoff, now), wanted: next.wanted };
     this.tries.set(attempt, tried);
     try {
+      // An installer that was killed may have put the plugin in place without syncing its directory.
+      if (step === "chain") await apart(() => this.deps.disk.settle(this.deps.paths.binDir));
       if (!(await this.changer.run(changes))) {
         this.tries.set(attempt, next);
         return "out of date";
