@@ -70,6 +70,8 @@ export function whyNoChain({ choice, loopback, findings: [broken] }: Plan, { net
  */
 export class Ownership {
   private wrongSince: number | undefined;
+  /** This image's plugin has run on this node. */
+  private hasRun = false;
 
   constructor(private readonly deps: OwnershipDeps) {}
 
@@ -114,7 +116,9 @@ export class Ownership {
 
   /** Why this installer cannot repair the node. */
   private async lacking({ plan, wanted }: Look): Promise<Reasons> {
-    const failure = await this.deps.stage().catch(reasonOf);
+    // A waiting installer of another version replaces the copy: both would copy without end.
+    const failure = this.hasRun ? undefined : await this.deps.stage().catch(reasonOf);
+    this.hasRun = failure === undefined;
     const refusal = await this.refusal();
     return {
       ...(failure === undefined ? {} : { plugin: failure }),

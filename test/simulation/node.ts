@@ -1,4 +1,5 @@
 /** A simulated node: its files, its owner, its runtime, the API server, and up to three installers. */
+import { TEMPORARY } from "../../installer/state/paths";
 import type { Ended } from "../../system/child";
 import { ApiServer, type Mood, NAMESPACE } from "./api-server";
 import { Clock, type Random, randomOf } from "./clock";
@@ -59,6 +60,7 @@ export type Step = Action & { readonly at?: Place };
 
 /** Operations after which the node's files are others. */
 const CHANGES = /^(rename|unlink|write|exchange|rmdir) /;
+const COPY = `write ${OURS}${TEMPORARY}`;
 const NAMES: Readonly<Record<Who, string>> = { A: "bcdfg", B: "hjklm", C: "npqrs" };
 const HOST = "/host";
 const ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -88,6 +90,8 @@ export class Node implements Machine {
   chainedFrom = Number.POSITIVE_INFINITY;
   /** When installers changed the owner's file. */
   readonly writes: number[] = [];
+  /** When installers copied the plugin. */
+  readonly copies: number[] = [];
   isUninstalled = false;
   /** When the owner wrote what was chained; undefined if it need not be chained any more. */
   chained: number | undefined;
@@ -132,6 +136,7 @@ export class Node implements Machine {
   before(process: Process, operation: Operation): void {
     const last = this.last.get(process);
     this.last.set(process, operation);
+    if (last === COPY) this.copies.push(this.clock.now);
     if (last !== undefined && CHANGES.test(last)) {
       if (last.endsWith(` ${this.owner.agent.file}`)) this.writes.push(this.clock.now);
       this.look("at any time", `after ${last} of ${process.name}`);

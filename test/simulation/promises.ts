@@ -127,9 +127,11 @@ export const promised = {
   },
   "installers do not write without end": {
     when: "at any time",
-    broken: ({ writes, clock }) => {
-      const lately = writes.filter((at) => at > clock.now - 60_000).length;
-      return lately <= within.writesInAMinute ? undefined : `${lately} changes of the owner's file in a minute`;
+    broken: ({ writes, copies, clock }) => {
+      const lately = (times: readonly number[]) => times.filter((at) => at > clock.now - 60_000).length;
+      const most = within.writesInAMinute;
+      if (lately(copies) > most) return `${lately(copies)} copies of the plugin in a minute`;
+      return lately(writes) <= most ? undefined : `${lately(writes)} changes of the owner's file in a minute`;
     },
   },
   "an installer ends when told": {
