@@ -42,6 +42,15 @@ function alerts({ podMonitor, webhook }: Refs<MultusValues>, job: Input<string>)
       description: "{{ $labels.pod }} serves no certificate, or one with less than a sixth of its lifetime left.",
     },
     {
+      alert: "LinkerdMultusCaBundleContested",
+      severity: "critical",
+      expr: `max(${metric("ca_bundle_contested")}) == 1`,
+      for: "5m",
+      summary: "Another program sets the webhook's caBundle",
+      description:
+        "Without the operator's caBundle the API server cannot call the webhook; the operator's log names the writer.",
+    },
+    {
       alert: "LinkerdMultusWebhookFailing",
       severity: "warning",
       expr: `sum by (pod) (${failed}) >= ${FEW}`,

@@ -15,6 +15,7 @@ const expiry = at("certificate_expiry_timestamp_seconds", "");
 const failed = (pod?: string) => at("webhook_requests_total", 'result="failed"', pod);
 const leader = (pod?: string) => at("leader", "", pod);
 const valid = (pod?: string) => at("config_valid", "", pod);
+const contested = (pod?: string) => at("ca_bundle_contested", "", pod);
 const definitions = (state: string, pod?: string) => at("definitions", `state="${state}"`, pod);
 /** Fifteen days, a sixth of the life that is the default, in seconds; the tests begin at 0. */
 const SIXTH = 15 * 86_400;
@@ -38,6 +39,12 @@ const cases: Cases = {
       "there is time": { [expiry]: `${SIXTH + 3_600}x30` },
       "it was renewed": { [expiry]: `0x5 ${6 * SIXTH}x30` },
     },
+  },
+  LinkerdMultusCaBundleContested: {
+    fires: { [contested("one")]: "1x30", [contested("two")]: "0x30" },
+    atMinute: 7,
+    says: "Without the operator's caBundle the API server cannot call the webhook; the operator's log names the writer.",
+    quiet: { "it is right": { [contested("one")]: "0x30" }, "it was put right": { [contested("one")]: "1x3 0x30" } },
   },
   LinkerdMultusWebhookFailing: {
     fires: { [failed()]: "_x20 5x5" },

@@ -271,11 +271,28 @@ suite("the webhook's certificates with a real API server, with the chart's right
     // Two were corrected at once, and each later one after a pause twice as long.
     const pausesMs = (1 + 2 + 4 + 8 + 16) * 1_000;
     expect((performance.now() - begin) * SPEED).toBeGreaterThan(pausesMs);
+    expect(metric(one, "ca_bundle_contested")).toBe(1);
     expect(metric(one, "ca_bundle_corrections_total")).toBeGreaterThanOrEqual(7);
-    const warning = "another program keeps changing the caBundle of the MutatingWebhookConfiguration linkerd-multus";
-    for (const line of warnings(one)) expect(line).toContain(warning);
-    expect(warnings(one)).not.toHaveLength(0);
-    await until("our caBundle", async () => (await api.caBundle()) === ours, 60);
+    expect(warnings(one)).toEqual([expect.stringContaining("a caBundle that their-operator keeps changing")]);
+    await until(
+      "an uncontested caBundle",
+      async () => (await api.caBundle()) === ours && metric(one, "ca_bundle_contested") === 0,
+      60,
+    );
+  });
+
+  test("a caBundle that an annotation has cert-manager set is left alone", async () => {
+    await api.cluster.merge(path, { metadata: { annotations: { "cert-manager.io/inject-ca-from": "a/b" } } });
+    const before = await api.caBundle();
+    const [one] = start(1);
+    await shown();
+    await until("the log", () => warnings(one).length > 0);
+    expect(warnings(one)).toEqual([expect.stringContaining("annotation cert-manager.io/inject-ca-from, which lets")]);
+    expect(metric(one, "ca_bundle_contested")).toBe(1);
+    expect([await api.caBundle(), metric(one, "ca_bundle_corrections_total")]).toEqual([before, 0]);
+    await api.cluster.merge(path, { metadata: { annotations: { "cert-manager.io/inject-ca-from": null } } });
+    await until("the caBundle", async () => (await api.caBundle()) === (await secret())["tls.crt"]);
+    await until("an uncontested caBundle", () => metric(one, "ca_bundle_contested") === 0);
   });
 
   test("one that has expired is replaced at once", async () => {

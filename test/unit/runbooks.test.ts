@@ -36,7 +36,7 @@ const pages = readdirSync(folder).filter((name) => name !== "README.md");
 
 test("every Event's reason and every alert has a page, and every page is of one", () => {
   expect(reasons.length).toBeGreaterThan(5);
-  expect(alerts()).toHaveLength(17);
+  expect(alerts()).toHaveLength(18);
   expect(pages.filter((page) => page.startsWith("Linkerd")).sort()).toEqual(names.map((name) => `${name}.md`));
 });
 
