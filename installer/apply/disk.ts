@@ -1,4 +1,4 @@
-import { chownSync, linkSync, mkdirSync, renameSync, rmdirSync, symlinkSync, unlinkSync } from "node:fs";
+import { chownSync, linkSync, lstatSync, mkdirSync, renameSync, rmdirSync, symlinkSync, unlinkSync } from "node:fs";
 import { reasonOf } from "../../cni/errors";
 import { apart } from "../../system/child";
 import { randomUUID } from "../../system/crypto";
@@ -204,6 +204,12 @@ function place(
   throw new OutOfDate(seen);
 }
 
+/** Whether two names are of one file: rename(2) then does nothing. */
+function isOneFile(one: string, other: string): boolean {
+  const [found, same] = [one, other].map((path) => lstatSync(path, { throwIfNoEntry: false }));
+  return found !== undefined && found.ino === same?.ino && found.dev === same.dev;
+}
+
 /** Gives a file that was set aside back to its owner, who has just written it; unless it has been written once more. */
 function giveBack({ from, path }: Extract<Change, { readonly do: "aside" }>, disk: Disk): void {
   except(["EEXIST"], () => disk.name(from, path));
@@ -268,6 +274,8 @@ function make(change: Change, disk: Disk, holds: (seen: Seen) => boolean): void 
       break;
     case "aside":
       confirm();
+      // An installer was killed while it gave the file back.
+      if (isOneFile(change.from, change.path)) disk.remove(change.path);
       try {
         disk.rename(change.from, change.path);
       } catch (error) {

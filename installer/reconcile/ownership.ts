@@ -63,6 +63,9 @@ export function whyNoChain({ choice, loopback, findings: [broken] }: Plan, { net
   return `no valid CNI configuration in ${netDir} yet: ${why}`;
 }
 
+/** Between two tries of a plugin that does not run. */
+const RETRY_MS = 5_000;
+
 /**
  * Decides which of a node's installers is active. An installer keeps a node until another one works: its plugin answers
  * VERSION on this node, the API server accepts its token, and there is a configuration to chain. A version that
@@ -70,8 +73,8 @@ export function whyNoChain({ choice, loopback, findings: [broken] }: Plan, { net
  */
 export class Ownership {
   private wrongSince: number | undefined;
-  /** This image's plugin has run on this node. */
-  private hasRun = false;
+  /** Whether this image's plugin ran on this node, and when that was tried. */
+  private tried: { readonly failure: string | undefined; readonly at: number } | undefined;
 
   constructor(private readonly deps: OwnershipDeps) {}
 
@@ -83,7 +86,7 @@ export class Ownership {
     const wrong = await this.wrong(look);
     const works = Object.keys(wrong).length === 0;
     const isFormer = journal.former?.includes(owner) === true;
-    const lacking = isFormer && works ? {} : await this.lacking(look);
+    const lacking = isFormer && works ? {} : await this.lacking(look, now);
     if (!isFormer && Object.keys(lacking).length === 0) return this.ours();
     this.wrongSince = works ? undefined : (this.wrongSince ?? now);
     const isSilent = this.wrongSince !== undefined && now - this.wrongSince >= OWNER_SILENT_MS;
@@ -115,16 +118,24 @@ export class Ownership {
   }
 
   /** Why this installer cannot repair the node. */
-  private async lacking({ plan, wanted }: Look): Promise<Reasons> {
-    // A waiting installer of another version replaces the copy: both would copy without end.
-    const failure = this.hasRun ? undefined : await this.deps.stage().catch(reasonOf);
-    this.hasRun = failure === undefined;
+  private async lacking({ plan, wanted }: Look, now: number): Promise<Reasons> {
+    const failure = await this.runs(now);
     const refusal = await this.refusal();
     return {
       ...(failure === undefined ? {} : { plugin: failure }),
       ...(refusal === undefined ? {} : { lookup: refusal }),
       ...(wanted.chained && plan.chain === undefined ? { chain: whyNoChain(plan, this.deps.paths) } : {}),
     };
+  }
+
+  /**
+   * Why this image's plugin does not run on this node. It is not copied at each look: a waiting installer of another
+   * version replaces the copy, and both would copy without end.
+   */
+  private async runs(now: number): Promise<string | undefined> {
+    const isCurrent = this.tried !== undefined && (this.tried.failure === undefined || now < this.tried.at + RETRY_MS);
+    if (!isCurrent) this.tried = { failure: await this.deps.stage().catch(reasonOf), at: now };
+    return this.tried?.failure;
   }
 
   private async refusal(): Promise<string | undefined> {
