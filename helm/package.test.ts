@@ -2,18 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { App, Chart, JsonPatch } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
-import {
-  chartFiles,
-  concat,
-  HelmChart,
-  HelmObject,
-  release,
-  text,
-  value,
-  valueRefs,
-  valuesOf,
-  when,
-} from "./index";
+import { chartFiles, concat, HelmChart, HelmObject, release, text, value, valueRefs, valuesOf, when } from "./index";
 
 const values = valuesOf({
   replicas: value.integer({ description: "How many pods", default: 2, min: 0, max: 9 }),

@@ -15,7 +15,9 @@ export class ProgramError extends Error {
     const isMissing = (cause as NodeJS.ErrnoException).code === "ENOENT";
     // npm begins each line so, and the first one with a code.
     const said = lines.find((line) => /^(npm )?error\b(?! code)/i.test(line)) ?? lines.at(-1) ?? String(cause);
-    super(isMissing ? `${program} is not installed` : `${program}: ${said.replace(/^(npm )?error:?\s*/i, "")}`, { cause });
+    super(isMissing ? `${program} is not installed` : `${program}: ${said.replace(/^(npm )?error:?\s*/i, "")}`, {
+      cause,
+    });
   }
 }
 

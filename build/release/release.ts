@@ -110,9 +110,7 @@ export async function release(options: ReleaseOptions, progress: Progress): Prom
 /** The commit of a release. @throws if the tag or files differ from it */
 async function prepare({ allowDirty, version, env }: ReleaseOptions): Promise<Source> {
   if (env["GITHUB_REF_TYPE"] === "tag" && env["GITHUB_REF_NAME"] !== `v${version}`) {
-    throw new Error(
-      `the tag is ${env["GITHUB_REF_NAME"]}, but package.json has version ${version}: tag v${version}`,
-    );
+    throw new Error(`the tag is ${env["GITHUB_REF_NAME"]}, but package.json has version ${version}: tag v${version}`);
   }
   const git = async (...args: readonly string[]) => (await execute("git", args, { cwd: root })).toString().trim();
   const [commit, changes] = [await git("rev-parse", "HEAD"), await git("status", "--porcelain")];
