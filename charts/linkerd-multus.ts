@@ -1,8 +1,7 @@
 import { type App, Chart } from "cdk8s";
-import { NetworkDefinition } from "../cni/contract";
 import { LinkerdMultus, LinkerdMultusNamespace, multusValues } from "../constructs";
 import { NAME as CNI_NAME } from "../constructs/linkerd-cni";
-import { NAME } from "../constructs/multus/names";
+import { DEFINITION_VERSION, NAME } from "../constructs/multus/names";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
 import { chartReference } from "../constructs/version";
 import { chartFiles, HelmChart, writeManifests } from "../helm/index";
@@ -56,7 +55,7 @@ const notes = `Multus attaches meshed pods to the Linkerd CNI plugin once the op
 Mesh a namespace:
 
   kubectl annotate namespace NAME linkerd.io/multus=enabled linkerd.io/inject=enabled
-{{- if not (.Capabilities.APIVersions.Has "${NetworkDefinition.apiVersion}") }}
+{{- if not (.Capabilities.APIVersions.Has "${DEFINITION_VERSION}") }}
 
 WARNING: this cluster has no NetworkAttachmentDefinitions (k8s.cni.cncf.io/v1): install Multus first.
 {{- end }}

@@ -1,4 +1,11 @@
-import { Label, MULTUS_NAME, WEBHOOK_SECRET, WEBHOOK_SERVICE } from "../../cni/contract";
+import {
+  Label,
+  MULTUS_NAME,
+  NetworkDefinition,
+  OperatorPath,
+  WEBHOOK_SECRET,
+  WEBHOOK_SERVICE,
+} from "../../cni/contract";
 
 /** The name of the operator's resources. */
 export const NAME = MULTUS_NAME;
@@ -12,6 +19,11 @@ export const ISSUED_SECRET = `${SERVICE}-certificate`;
 export const AUTHORITY = `${SERVICE}-ca`;
 /** The issuer of the self-signed authority. */
 export const ROOT = `${SERVICE}-root`;
+/** The path of the webhook. */
+export const WEBHOOK_PATH = OperatorPath.webhook;
+
+/** The API group of the objects that the operator writes. */
+export const DEFINITION_VERSION = NetworkDefinition.apiVersion;
 
 /** The labels that select the operator's pods. */
 export const SELECTOR = { [Label.name]: NAME } as const;

@@ -1,8 +1,8 @@
 import type { GroupVersionKind } from "cdk8s";
 import type { k8s } from "cdk8s-plus-27";
-import { Label, OperatorPath } from "../../cni/contract";
+import { Label } from "../../cni/contract";
 import { concat, type Input, items, or, present, type Refs, type Templated, when } from "../../helm/index";
-import { AUTHORITY, NAME, ROOT, SERVICE } from "./names";
+import { AUTHORITY, NAME, ROOT, SERVICE, WEBHOOK_PATH } from "./names";
 import type { MultusValues } from "./values";
 
 /** Of cert-manager. */
@@ -53,7 +53,7 @@ function podWebhook(
   return {
     name,
     admissionReviewVersions: ["v1"],
-    clientConfig: { service: { name: SERVICE, namespace, path: OperatorPath.webhook, port: 443 } },
+    clientConfig: { service: { name: SERVICE, namespace, path: WEBHOOK_PATH, port: 443 } },
     failurePolicy,
     matchPolicy: "Equivalent",
     namespaceSelector: namespaceSelector(values, namespace),
