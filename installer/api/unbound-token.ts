@@ -47,8 +47,9 @@ export class UnboundToken {
 
   /** Access by this token; undefined without one. @throws if the installer's own files are missing */
   get access(): Access | undefined {
-    const isAlive = this.minted !== undefined && this.deps.clock.now() < this.minted.claims.expiresAt;
-    return isAlive && this.minted !== undefined ? { ...this.deps.own(), token: this.minted.token } : undefined;
+    const { minted, deps } = this;
+    if (minted === undefined || deps.clock.now() >= minted.claims.expiresAt) return undefined;
+    return { ...deps.own(), token: minted.token };
   }
 
   /** Requests a token if one is due. Never rejects. */

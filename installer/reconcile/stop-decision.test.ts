@@ -116,7 +116,7 @@ test.each<readonly [string, Answers | undefined, Finding]>([
     { [NAMESPACE]: 403 },
     found("doubtful", false, "answers the one not bound to our pod with 403"),
   ],
-  ["nobody can tell", { [NAMESPACE]: 500 }, found("doubtful", false, "answers the one not bound to our pod with 500")],
+  ["it is unclear", { [NAMESPACE]: 500 }, found("doubtful", false, "answers the one not bound to our pod with 500")],
 ])("if our own token is refused and %s", async (_, answers, finding) => {
   expect(await ask({ [DAEMON_SET]: 401 }, answers)).toEqual(finding);
 });

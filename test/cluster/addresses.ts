@@ -7,4 +7,3 @@ export const API_SERVICE = "10.96.0.1";
 /** Name server of pods; it never answers. */
 export const DNS_SERVICE = "10.96.0.10";
 export const API_PORT = 6443;
-export const API_SERVER = `https://${NODE.address}:${API_PORT}`;

@@ -2,7 +2,8 @@ import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { authority } from "../../system/certificates.testing";
-import { API_SERVER, API_SERVICE, NODE } from "./addresses";
+import { kubeconfig as kubeconfigFor } from "../support/kubeconfig";
+import { API_PORT, API_SERVICE, NODE } from "./addresses";
 import { paths } from "./paths";
 
 /** Users of the API server, and the groups that give them their rights. */
@@ -41,7 +42,8 @@ export async function makeCredentials(): Promise<void> {
   for (const [file, { name, groups }] of Object.entries(USERS)) {
     const token = randomBytes(16).toString("hex");
     lines.push(`${token},${name},${name},"${groups.join(",")}"`);
-    await writeFile(join(paths.kubeconfigs, file), kubeconfigText(cert, name, token), { mode: 0o600 });
+    const text = kubeconfigFor({ host: NODE.address, port: API_PORT, ca: cert, token });
+    await writeFile(join(paths.kubeconfigs, file), text, { mode: 0o600 });
   }
   await writeFile(credentials.tokens, `${lines.join("\n")}\n`, { mode: 0o600 });
 }
@@ -55,16 +57,4 @@ export async function makeAccountsKey(): Promise<void> {
   });
   await writeFile(credentials.accountsKey, privateKey, { mode: 0o600 });
   await writeFile(credentials.accountsPublicKey, publicKey);
-}
-
-function kubeconfigText(certificate: string, user: string, token: string): string {
-  const cluster = { server: API_SERVER, "certificate-authority-data": Buffer.from(certificate).toString("base64") };
-  return JSON.stringify({
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "cluster", cluster }],
-    users: [{ name: user, user: { token } }],
-    contexts: [{ name: "context", context: { cluster: "cluster", user } }],
-    "current-context": "context",
-  });
 }

@@ -11,6 +11,7 @@ import { decide, type Namespace } from "../../cni/decide";
 import { parseStanza } from "../../cni/parse-stanza";
 import { redirectRules } from "../../cni/redirect/rules";
 import { LinkerdCni } from "../../constructs";
+import { kubeconfig } from "../support/kubeconfig";
 import { freePort } from "../support/ports";
 import { type ApiObject, RealApi, realApiMissing } from "../support/real-api";
 import { missing, suite } from "../support/requirements";
@@ -101,19 +102,7 @@ class LinkerdInjector {
     write("config/values", this.manifest("ConfigMap", "linkerd-config").data?.["values"]);
     const roots = this.manifest("ConfigMap", "linkerd-identity-trust-roots").data;
     write("identity/trust-roots/ca-bundle.crt", roots?.["ca-bundle.crt"]);
-    const cluster = {
-      server: `https://${admin.host}:${admin.port}`,
-      "certificate-authority-data": btoa(String(admin.ca)),
-    };
-    const kubeconfig = {
-      apiVersion: "v1",
-      kind: "Config",
-      clusters: [{ name: "test", cluster }],
-      users: [{ name: "admin", user: { token: admin.token } }],
-      contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
-      "current-context": "test",
-    };
-    write("kubeconfig", JSON.stringify(kubeconfig));
+    write("kubeconfig", kubeconfig(admin));
     const admins = await freePort();
     const flags = [`--addr=127.0.0.1:${port}`, `--metrics-addr=127.0.0.1:${admins}`];
     const script =

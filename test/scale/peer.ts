@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { kubeconfig } from "../support/kubeconfig";
 import { LINKERDS_STANZA } from "../support/linkerd-stanza";
 import type { RealApi } from "../support/real-api";
 import { NAMESPACE } from "./nodes";
@@ -43,20 +44,7 @@ export async function linkerdsToken(api: RealApi): Promise<string> {
 
 /** The configuration that its installer writes for its plugin. @param file where the kubeconfig is written */
 export function linkerdsStanza(api: RealApi, token: string, file: string): object {
-  const { host, port, ca = "" } = api.admin;
-  const cluster = {
-    server: `https://${host}:${port}`,
-    "certificate-authority-data": Buffer.from(ca).toString("base64"),
-  };
-  const kubeconfig = {
-    apiVersion: "v1",
-    kind: "Config",
-    clusters: [{ name: "local", cluster }],
-    users: [{ name: "linkerd-cni", user: { token } }],
-    contexts: [{ name: "linkerd-cni-context", context: { cluster: "local", user: "linkerd-cni" } }],
-    "current-context": "linkerd-cni-context",
-  };
-  writeFileSync(file, JSON.stringify(kubeconfig));
+  writeFileSync(file, kubeconfig({ ...api.admin, token }));
   return { ...LINKERDS_STANZA, kubernetes: { kubeconfig: file } };
 }
 

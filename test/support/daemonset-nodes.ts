@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { paths } from "../cluster/paths";
 import type { Installer, TestNode } from "../kernel/installer-node";
+import { kubeconfig } from "./kubeconfig";
 import { freePort } from "./ports";
 import type { RealApi } from "./real-api";
 import { until } from "./until";
@@ -21,19 +22,10 @@ export class DaemonSetController {
 
   static async start({ admin }: RealApi): Promise<DaemonSetController> {
     const made = new DaemonSetController(undefined);
-    const cluster = { server: `https://${admin.host}:${admin.port}`, "insecure-skip-tls-verify": true };
-    const kubeconfig = join(made.directory, "kubeconfig");
-    const text = {
-      apiVersion: "v1",
-      kind: "Config",
-      clusters: [{ name: "test", cluster }],
-      users: [{ name: "admin", user: { token: admin.token } }],
-      contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
-      "current-context": "test",
-    };
-    writeFileSync(kubeconfig, JSON.stringify(text));
+    const config = join(made.directory, "kubeconfig");
+    writeFileSync(config, kubeconfig(admin));
     const flags = [
-      `--kubeconfig=${kubeconfig}`,
+      `--kubeconfig=${config}`,
       "--controllers=daemonset-controller",
       "--leader-elect=false",
       "--bind-address=127.0.0.1",
