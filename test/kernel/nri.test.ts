@@ -380,9 +380,10 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
   describe("the namespace of a pod is in another directory", () => {
     const ELSEWHERE = "/run/netns/elsewhere/pod";
     const problem = () => `its network namespace ${ELSEWHERE} is not in ${directory}: set nri.netnsDir`;
+    /** Waits until a daemon, which may not listen yet, says why it is not ready. */
     const unready = (daemon: Started) =>
       eventually(async () => {
-        const [status, text] = await probed(daemon, "/ready");
+        const [status, text] = await daemon.ask("/ready").catch(() => [0, ""] as const);
         return status === 503 && text.includes(problem()) ? true : undefined;
       });
 
