@@ -106,10 +106,13 @@ export function refusalOf(daemonSet: DaemonSet, snapshot: Snapshot): Trouble | u
 const FORBIDDEN =
   "a ClusterRole or its binding is missing or changed: apply the chart again, with the values it was installed with";
 
+const UNREACHABLE =
+  "let pods of this node reach that address (network policies, routes, kube-proxy or its replacement); meshed pods that no annotation describes do not start there";
+
 /** Messages of the container runtime if the plugin fails to set a pod's network up. */
 const SANDBOXES: readonly Known[] = [
   {
-    says: /failed to find plugin "linkerd-cni" in path \[([^\]]*)\]/,
+    says: /failed to find plugin "linkerd-cni(?:-redirect)?" in path \[([^\]]*)\]/,
     remedy: ([, paths], { daemonSet }) => {
       const [first = ""] = (paths ?? "").split(/[ ,]+/);
       const now = directoryOf(daemonSet, "cni-bin-dir");
@@ -126,7 +129,12 @@ const SANDBOXES: readonly Known[] = [
     link: docs("cli.md#rights"),
   },
   {
-    says: /does not answer|code 11|\b401\b/,
+    says: /cannot look up \S+ \S+: API server/,
+    remedy: () => UNREACHABLE,
+    link: runbook("LinkerdCNIApiUnreachable"),
+  },
+  {
+    says: /does not answer|\b401\b/,
     remedy: () => "check that the linkerd-cni pod on this node is running and ready: it looks pods up for the plugin",
     link: runbook("LinkerdCNIAddErrors"),
   },
@@ -149,7 +157,7 @@ export function sandboxTrouble(situation: Situation): Trouble | undefined {
     ({ involvedObject }) => uid !== undefined && involvedObject?.uid === uid,
   );
   const last = [...events].sort((a, b) => (a.lastTimestamp ?? "").localeCompare(b.lastTimestamp ?? "")).at(-1);
-  const told = /(?:plugin type="linkerd-cni"|failed to find plugin "linkerd-cni").*/s.exec(last?.message ?? "")?.[0];
+  const told = /(?:plugin type|failed to find plugin)[= ]"linkerd-cni(?:-redirect)?".*/s.exec(last?.message ?? "")?.[0];
   const found = told === undefined ? undefined : lookUp(SANDBOXES, told, situation);
   if (found === undefined) return undefined;
   const named = (text: string) => text.replaceAll("this node", `node ${nodeOf(situation.pod)}`);
@@ -178,8 +186,7 @@ const OWN_WORDS: readonly Known[] = [
   },
   {
     says: /this node cannot reach the API server/,
-    remedy: () =>
-      "let pods of this node reach that address (network policies, routes, kube-proxy or its replacement); meshed pods that no annotation describes do not start there",
+    remedy: () => UNREACHABLE,
     link: runbook("LinkerdCNIApiUnreachable"),
   },
   {

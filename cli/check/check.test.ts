@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import pc from "picocolors";
+import { DROPIN_TYPE } from "../../cni/stanza";
 import { leadsSomewhere } from "../links.testing";
 import {
   cluster,
@@ -668,7 +669,7 @@ const refusedInstaller = (why: string): Partial<Snapshot> => ({
 const refusedLookup = (why: string): Partial<Snapshot> => ({
   pending: { value: [on("one", validated("a", 0))] },
   sandboxFailures: {
-    value: [{ message: `plugin type="linkerd-cni" failed (add): code 11: ${why}`, involvedObject: { uid: "a" } }],
+    value: [{ message: `plugin type="linkerd-cni" failed (add): ${why}`, involvedObject: { uid: "a" } }],
   },
 });
 
@@ -733,6 +734,26 @@ test.each<readonly [string, Partial<Snapshot>, string]>([
       },
     },
     "destCNIBinDir is /opt/cni/bin, where the container runtime does not look: uninstall, and install again with destCNIBinDir=/opt/other/bin",
+  ],
+  [
+    "another directory, by a drop-in",
+    {
+      pending: { value: [validated("a", 0)] },
+      sandboxFailures: {
+        value: [
+          {
+            message: `plugin type="${DROPIN_TYPE}" failed (add): failed to find plugin "${DROPIN_TYPE}" in path [/opt/other/bin]`,
+            involvedObject: { uid: "a" },
+          },
+        ],
+      },
+    },
+    "uninstall, and install again with destCNIBinDir=/opt/other/bin",
+  ],
+  [
+    "an installer that does not reach the API server",
+    refusedLookup("cannot look up pod shop/a: API server 10.96.0.1:443: connect ECONNREFUSED"),
+    "let pods of node one reach that address",
   ],
   [
     "a token that is refused",
