@@ -164,8 +164,6 @@ export function impossible(node: NodeObject): string | undefined {
   if (virtual !== undefined)
     return `no pod of the installer starts on a virtual node (${virtual}), and a rollout waits for it`;
   if (label(node, "eks.amazonaws.com/compute-type") === "fargate") return "Fargate does not run DaemonSets";
-  if (/64k/.test(kernelVersion))
-    return `its kernel ${kernelVersion} has pages of 64 KB, with which the image does not start`;
   const tooOld = tooOldForPlugin(kernelVersion);
   if (tooOld !== undefined) return tooOld;
   if (!["", "amd64", "arm64"].includes(architecture)) return `the image has no program for ${architecture}`;
