@@ -10,9 +10,6 @@ import * as scene from "./scene";
 
 const run = promisify(execFile);
 
-/** Number of calls for a median: the first ones find the executable's pages cold. */
-const CALLS = 5;
-
 function attachmentOf(pod: scene.DemoPod, netns: string): Attachment {
   return {
     containerId: pod.containerId,
@@ -61,23 +58,6 @@ export class Demonstration {
       apiRequests: this.api.requests.slice(earlier).filter(isAboutPods).length,
     });
     await this.sandbox.listen(pod.name, scene.podListeners);
-  }
-
-  /** The median time of our plugin over some calls, each with its own network namespace. In milliseconds. */
-  async typicalAdd(pod: scene.DemoPod): Promise<number> {
-    const times: number[] = [];
-    for (let call = 0; call < CALLS; call++) {
-      const name = `${pod.name}-${call}`;
-      // The demonstration's plugin derives addresses from the last two digits.
-      const attachment = {
-        ...attachmentOf(pod, await this.sandbox.addNamespace(name)),
-        containerId: `demo${20 + call}`,
-      };
-      const answers = await this.runner.add(attachment);
-      times.push(answers.find(({ type }) => type === PLUGIN_TYPE)?.milliseconds ?? Number.NaN);
-      await this.runner.del(attachment, JSON.parse(answers.at(-1)?.stdout ?? ""));
-    }
-    return times.sort((a, b) => a - b)[Math.floor(CALLS / 2)] ?? Number.NaN;
   }
 
   async probe(proxyUid: number | undefined): Promise<ProbeResult[]> {

@@ -64,12 +64,8 @@ async function runPods({ node, sandbox, api, pods, progress, proxyUid }: Scenery
   const probes = await progress.step("send traffic", () => demonstration.probe(proxyUid));
   await progress.step("check: the kernel's rules match", () => demonstration.check());
   const rules = await demonstration.rules(scene.meshed.name);
-  const typicalAdds = await progress.step("measure calls of the plugin", async () => ({
-    meshed: await demonstration.typicalAdd(scene.meshed),
-    notMeshed: await demonstration.typicalAdd(scene.unmeshed),
-  }));
   await progress.step("stop the pods", () => demonstration.stopPods());
-  return { adds: demonstration.adds, probes, typicalAdds, ...(rules === undefined ? {} : { rules }) };
+  return { adds: demonstration.adds, probes, ...(rules === undefined ? {} : { rules }) };
 }
 
 async function demonstrate(handover: Handover, directory: string, progress: Progress): Promise<Report> {

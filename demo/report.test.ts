@@ -16,7 +16,6 @@ const report = {
   steps: [],
   adds: [{ pod: "cart", meshed: true, milliseconds: 123.4, apiRequests: 4 }],
   probes: Array.from({ length: 100 }, () => probe),
-  typicalAdds: { meshed: 123.4, notMeshed: 123.4 },
   differences: [],
   notShown: ["pods and their traffic: unshare (util-linux) is not installed"],
 } as unknown as Report;

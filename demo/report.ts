@@ -23,8 +23,6 @@ export interface Report {
   readonly steps: readonly Step[];
   readonly adds: readonly AddResult[];
   readonly probes: readonly ProbeResult[];
-  /** Milliseconds, medians; absent if no pods could be started. */
-  readonly typicalAdds?: { readonly meshed: number; readonly notMeshed: number };
   /** The meshed pod's rules as nft lists them; absent if nft is not installed. */
   readonly rules?: string;
   /** Files of the node that differ after the uninstall; should be empty. */
@@ -60,7 +58,7 @@ export function succeeded(report: Report): boolean {
 const sign = (good: boolean) => (good ? pc.green("✓") : pc.red("✗"));
 
 /** The main results, one line each. */
-function results({ probes, differences, typicalAdds }: Report): string {
+function results({ adds, probes, differences }: Report): string {
   const redirected = probes.filter(({ reached }) => reached.startsWith("proxy")).length;
   const right = probes.filter(({ passed }) => passed).length;
   const all = right === probes.length;
@@ -71,12 +69,9 @@ function results({ probes, differences, typicalAdds }: Report): string {
       ? []
       : [`${sign(all)} ${all ? "all" : `${right} of`} ${probes.length} connections took the expected path${paths}`]),
     `${sign(differences.length === 0)} after the uninstall the node ${node}`,
-    ...(typicalAdds === undefined
-      ? []
-      : [
-          `  the plugin takes ${typicalAdds.meshed.toFixed(1)} ms for a meshed pod, ${typicalAdds.notMeshed.toFixed(1)} ms for another`,
-          "  (medians; this process, which starts it, also answers as API server)",
-        ]),
+    ...adds.map(({ pod, meshed, milliseconds }) => {
+      return `  the plugin took ${milliseconds.toFixed(1)} ms for pod ${pod}${meshed ? "" : ", which is not meshed"}`;
+    }),
   ];
   return `${pc.bold("Result")}\n  ${lines.join("\n  ")}`;
 }
