@@ -89,8 +89,9 @@ const lines: readonly (readonly [string, World["programs"]])[] = [
   ["install-cni --platfrom k3s", {}],
 ];
 
-/** A link and a single word are not broken. */
-const isLong = (columns: number) => (line: string) => line.length > columns && !/:\/\/|^ *\S+$/.test(line);
+/** A link, a command and a single word are not broken. */
+const isLong = (columns: number) => (line: string) =>
+  line.length > columns && !/:\/\/|^ *\S+$|^ {2}(kubectl|helm|l5d-cni) /.test(line);
 
 describe.each([80, 120])("in %i columns", (columns) => {
   test.each(lines)("l5d-cni %s prints no longer line", async (line, programs = {}) => {
@@ -106,13 +107,12 @@ test("the pods of an owner that are explained alike are listed within the termin
   const names = Array.from({ length: 9 }, (_, index) => `5d8f7c9b4-abcd${index}`);
   const kubectl = (args: readonly string[]): Ended => {
     const [, kind, name] = args.filter((word) => !word.startsWith("-"));
-    if (kind?.startsWith("pod")) return said({ items: names.map((each) => pod(each)) });
-    if (name !== "web") return { code: 0, out: "", err: "" };
-    return said({
-      kind: "Deployment",
-      metadata: { name, uid: "1" },
-      spec: { selector: { matchLabels: { app: "web" } } },
+    const owned = ({ metadata, ...rest }: ReturnType<typeof pod>) => ({
+      ...rest,
+      metadata: { ...metadata, ownerReferences: [{ uid: "1" }] },
     });
+    if (kind?.startsWith("pod")) return said({ items: names.map((each) => owned(pod(each))) });
+    return name === "web" ? said({ metadata: { name, uid: "1" } }) : { code: 0, out: "", err: "" };
   };
   const { out } = await runIn({ columns: 80, programs: { kubectl } }, ["explain", "deploy/web", "-n", "a"]);
   expect(out).toContain("\n  the same:");

@@ -19,17 +19,6 @@ export function wrapped(text: string, width: number, first = width): readonly st
   return lines.map((line) => line.trimEnd());
 }
 
-/** A command line in lines that a shell joins again. @param columns of the terminal; undefined keeps it on one line */
-export function commandLines(text: string, indent: number, columns: number | undefined): readonly string[] {
-  if (columns === undefined) return indented(text, indent, undefined);
-  // Options stay with what they are set to.
-  const lines = wrapped(text.replace(/ (--?[\w-]+) (?=[^-|\s])(?!\S+:)/g, " $1\0"), Math.max(20, columns - indent - 4));
-  return lines.map((line, index) => {
-    const whole = line.replaceAll("\0", " ");
-    return `${" ".repeat(index === 0 ? indent : indent + 2)}${whole}${index < lines.length - 1 ? " \\" : ""}`;
-  });
-}
-
 /**
  * Lines of an indented text.
  * @param columns of the terminal; undefined keeps the text on one line, as for a program that reads it

@@ -1,7 +1,7 @@
 import { type Kubectl, KubectlError } from "../kubectl";
 import { docs } from "../links";
 import { Category, type Finding, type Trouble } from "./finding";
-import type { Read, Snapshot } from "./snapshot";
+import { type Read, type Snapshot, unreadParts } from "./snapshot";
 
 const LINK = docs("cli.md#who-asks");
 const REMEDY = "ask as a user who may read it";
@@ -38,23 +38,10 @@ export function ifUnreadable(category: Category, what: string, read: Read<unknow
   return [category.bad(what, unreadable(read.problem))];
 }
 
-function forbiddenKinds(snapshot: Snapshot): readonly string[] {
-  const { daemonSet, daemonSets, nri, nriRefusals, pods, pending, running, nodes, namespaceObject } = snapshot;
-  const { configMap, namespaces, refusals, sandboxFailures, grants, webhook, operator, definitions } = snapshot;
-  const reads: readonly Read<unknown>[] = [
-    ...[daemonSet, daemonSets, nri, pods, pending, running, nodes, namespaceObject, namespaces, configMap],
-    ...[refusals, sandboxFailures, nriRefusals],
-    ...grants.map(({ found }) => found),
-    ...[webhook, operator, definitions],
-  ];
-  const named = reads.flatMap((read) => ("problem" in read && read.forbidden !== undefined ? [read.forbidden] : []));
-  return [...new Set(named)];
-}
-
 /** Parts that the user may not read: a warning, or an error if nothing can be checked. */
 export function accessFindings(snapshot: Snapshot): readonly Finding[] {
   const category = new Category("kubernetes-api");
-  const kinds = forbiddenKinds(snapshot);
+  const kinds = [...new Set(unreadParts(snapshot).flatMap(([, { forbidden }]) => forbidden ?? []))];
   if (kinds.length === 0) return [];
   const { daemonSet } = snapshot;
   const what = "the user may read all that is checked";

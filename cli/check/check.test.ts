@@ -818,7 +818,7 @@ test("the log to see is that of the container that is not ready", () => {
 describe("the report", () => {
   const findings = inspect(cluster(onTwo({ conditions: unready })));
 
-  test("has aligned facts, and colours only if wanted", () => {
+  test("has facts, and colours only if wanted", () => {
     const plain = reportText(findings, pc.createColors(false));
     const coloured = reportText(findings, pc.createColors(true));
     expect(plain).not.toContain("\u001b");

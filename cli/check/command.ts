@@ -78,7 +78,7 @@ async function run(options: Options, io: Io, isOptional: boolean): Promise<void>
   else {
     io.out(reportText(findings, pc.createColors(io.colour), io.columns));
     if (preparation !== undefined && succeeded(findings)) {
-      io.out(installText(preparation, options.cniNamespace, io.columns));
+      io.out(installText(preparation, options.cniNamespace));
     }
   }
   if (!succeeded(findings)) throw new Unsuccessful();

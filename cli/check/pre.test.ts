@@ -441,7 +441,7 @@ describe("check --pre", () => {
     const { code, out } = await runIn({ programs: { kubectl } }, ["check", "--pre"]);
     expect(code).toBe(0);
     expect(out).toMatch(
-      /√ platform k3s and k3d +2 nodes; v1\.34\.1\+k3s1, containerd 2\.1\.4-k3s2; \/var\/lib\/rancher/,
+      /√ platform k3s and k3d: 2 nodes; v1\.34\.1\+k3s1, containerd 2\.1\.4-k3s2; \/var\/lib\/rancher/,
     );
     const labels = "config.linkerd.io/admission-webhooks=disabled pod-security.kubernetes.io/enforce=privileged";
     expect(out).toContain(

@@ -6,7 +6,6 @@ import { chartReference } from "../../constructs/version";
 import type { ConfigMapObject } from "../configuration";
 import type { Kubectl } from "../kubectl";
 import { docs } from "../links";
-import { commandLines } from "../wrap";
 import { unreadable } from "./access";
 import { notReady } from "./causes";
 import { Category, type Finding } from "./finding";
@@ -406,9 +405,7 @@ export function prepare(before: Before): Preparation {
 }
 
 /** The commands that install with these values. */
-export function installText(preparation: Preparation, namespace: string, columns?: number): string {
-  const { values, hasNamespace, hasDirectories } = preparation;
-  const command = (text: string) => commandLines(text, 2, columns);
+export function installText({ values, hasNamespace, hasDirectories }: Preparation, namespace: string): string {
   const toFillIn = hasDirectories ? {} : { destCNINetDir: "CONF_DIR", destCNIBinDir: "BIN_DIR" };
   const set = Object.entries({ ...values, ...toFillIn })
     .map(([name, value]) => ` --set ${name}=${value}`)
@@ -417,11 +414,11 @@ export function installText(preparation: Preparation, namespace: string, columns
   return [
     "",
     "Install with:",
-    ...(hasNamespace ? [] : command(`kubectl create namespace ${namespace}`)),
-    ...command(`kubectl label namespace ${namespace} --overwrite ${labels.join(" ")}`),
-    ...command(`helm install linkerd-cni -n ${namespace} ${chartReference("linkerd2-cni")}${set}`),
+    ...(hasNamespace ? [] : [`  kubectl create namespace ${namespace}`]),
+    `  kubectl label namespace ${namespace} --overwrite ${labels.join(" ")}`,
+    `  helm install linkerd-cni -n ${namespace} ${chartReference("linkerd2-cni")}${set}`,
     "or",
-    ...command(`l5d-cni install-cni --cni-namespace ${namespace}${set} | kubectl apply -f -`),
+    `  l5d-cni install-cni --cni-namespace ${namespace}${set} | kubectl apply -f -`,
     "",
   ].join("\n");
 }

@@ -1,6 +1,5 @@
 import type { Colors } from "picocolors/types";
-import { aligned } from "../aligned";
-import { indented } from "../wrap";
+import { hanging, indented } from "../wrap";
 import type { Finding } from "./finding";
 
 const SIGNS = { success: "√", warning: "‼", error: "×" } as const;
@@ -26,23 +25,11 @@ function explained({ problem, remedy = "", link }: Finding, colours: Colors, col
   return [...indented(problem, 4, columns), ...indented(remedy, 4, columns), `    ${colours.dim(`see ${link}`)}`];
 }
 
-/** The lines of the findings, each with its detail beside it, or below it on a narrow terminal. */
-function linesOf(findings: readonly Finding[], colours: Colors, columns: number | undefined): readonly string[] {
-  const sign = ({ result }: Finding) => PAINTS[result](colours)(SIGNS[result]);
-  const needed = (part: (finding: Finding) => string) => Math.max(0, ...findings.map((each) => part(each).length));
-  const width = 2 + needed(({ what }) => what) + 2 + needed(({ detail = "" }) => detail);
-  if (columns === undefined || width <= columns) {
-    const rows = findings.map((finding) => [
-      `${sign(finding)} ${finding.what}`,
-      ...(finding.detail === undefined ? [] : [colours.dim(finding.detail)]),
-    ]);
-    return aligned(rows).split("\n");
-  }
-  return findings.map((finding) => {
-    const what = indented(finding.what, 2, columns).join("\n").slice(2);
-    const details = finding.detail === undefined ? [] : indented(finding.detail, 4, columns).map(colours.dim);
-    return [`${sign(finding)} ${what}`, ...details].join("\n");
-  });
+/** A finding and its detail, without the explanation. */
+function lineOf(finding: Finding, colours: Colors, columns: number | undefined): string {
+  const { what, detail, result } = finding;
+  const text = hanging(`  ${what}${detail === undefined ? "" : `: ${detail}`}`, 4, columns);
+  return `${PAINTS[result](colours)(SIGNS[result])}${text.slice(1)}`;
 }
 
 /**
@@ -50,13 +37,11 @@ function linesOf(findings: readonly Finding[], colours: Colors, columns: number 
  * @param columns of the terminal. @default lines of any length
  */
 export function reportText(findings: readonly Finding[], colours: Colors, columns?: number): string {
-  const lines = linesOf(findings, colours, columns);
-  const lineOf = new Map(findings.map((finding, index) => [finding, lines[index] ?? ""] as const));
   const sections = byCategory(findings).map(([name, own]) =>
     [
       colours.bold(name),
       "-".repeat(name.length),
-      ...own.flatMap((finding) => [lineOf.get(finding) ?? "", ...explained(finding, colours, columns)]),
+      ...own.flatMap((finding) => [lineOf(finding, colours, columns), ...explained(finding, colours, columns)]),
       "",
     ].join("\n"),
   );

@@ -60,6 +60,18 @@ export interface Snapshot {
   readonly definitions: Read<Named | undefined>;
 }
 
+type Problem = Extract<Read<unknown>, { readonly problem: string }>;
+
+const isProblem = (part: unknown): part is Problem => typeof part === "object" && part !== null && "problem" in part;
+
+/** The parts that could not be read, by name. */
+export function unreadParts({ grants, ...parts }: Snapshot): readonly (readonly [name: string, Problem])[] {
+  const wanted = grants.map(({ wanted: { kind, metadata }, found }) => [`${kind} ${metadata.name}`, found] as const);
+  return [...Object.entries<unknown>(parts), ...wanted].flatMap(([name, part]) =>
+    isProblem(part) ? [[name, part] as const] : [],
+  );
+}
+
 /** The part, if it could be read. */
 export const known = <T>(what: Read<T>): T | undefined => ("value" in what ? what.value : undefined);
 

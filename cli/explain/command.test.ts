@@ -76,32 +76,32 @@ test.each([
 
 /** A Deployment with pods, a CronJob with a Job, and the queries for them. */
 function withOwners() {
-  const pod = (name: string) => ({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: "shop", annotations: { "linkerd.io/proxy-version": "edge" } },
-    spec: { containers: [{ name: "linkerd-proxy" }] },
+  const owned = (kind: string, name: string, owner: string, containers: readonly object[] = []) => ({
+    kind,
+    metadata: {
+      name,
+      namespace: "shop",
+      uid: name,
+      annotations: { "linkerd.io/proxy-version": "edge" },
+      ownerReferences: [{ uid: owner }],
+    },
+    spec: { containers },
   });
-  const metadata = { name: "web", namespace: "shop", uid: "1" };
-  const matchExpressions = [{ key: "tier", operator: "In", values: ["a", "b"] }];
+  const proxy = [{ name: "linkerd-proxy" }];
+  const object = (uid: string) => ({ metadata: { name: "web", namespace: "shop", uid } });
   const objects: Readonly<Record<string, object>> = {
-    "deployments.apps web": { metadata, spec: { selector: { matchLabels: { app: "web" }, matchExpressions } } },
-    "cronjobs.batch web": { metadata },
-    "statefulsets.apps web": { metadata, spec: { selector: { matchLabels: { app: "none" } } } },
+    ...{ "deploy web": object("d"), "deployment.apps web": object("d"), "Deployment web": object("d") },
+    ...{ "cj web": object("c"), "sts web": object("s") },
     "namespace shop": { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
   };
-  const job = { metadata: { ownerReferences: [{ uid: "1" }] }, spec: { selector: { matchLabels: { uid: "j" } } } };
-  const lists: Readonly<Record<string, readonly object[]>> = {
-    "app=web,tier in (a,b)": [pod("web-1"), pod("web-2"), { ...pod("web-3"), spec: { containers: [] } }],
-    "uid=j": [pod("web-4")],
-  };
+  const items = [
+    ...[owned("ReplicaSet", "web", "d"), owned("Job", "job", "c"), owned("Pod", "other", "another", proxy)],
+    ...[owned("Pod", "web-1", "web", proxy), owned("Pod", "web-2", "web", proxy), owned("Pod", "web-3", "web")],
+    owned("Pod", "web-4", "job", proxy),
+  ];
   return (args: readonly string[]) => {
     const [, kind, name] = args.filter((word) => !word.startsWith("-"));
-    const selector = args.find((word) => word.startsWith("--selector="))?.slice("--selector=".length);
-    const found =
-      name === undefined
-        ? { items: kind === "jobs.batch" ? [job] : (lists[selector ?? ""] ?? []) }
-        : objects[`${kind} ${name}`];
+    const found = name === undefined ? { items } : objects[`${kind} ${name}`];
     return { code: 0, out: found === undefined ? "" : JSON.stringify(found), err: "" };
   };
 }

@@ -9,7 +9,7 @@ import { type ClusterOptions, clusterFlags, Kubectl, KubectlError } from "../kub
 import { type Evidence, nameOf } from "./evidence";
 import { type Explanation, explain } from "./explanation";
 import { type Material, type PodManifest, readMaterial } from "./material";
-import { onePod, ownerKind, podsOf } from "./owner";
+import { isOwnerKind, onePod, podsOf } from "./owner";
 import { explanationJson, explanationText, groupedText } from "./text";
 
 interface Options extends ClusterOptions {
@@ -35,7 +35,7 @@ function wanted(text: string, namespace: string | undefined): Wanted {
   }
   const own = namespace === undefined ? {} : { namespace };
   if (second === undefined) return { name: first, ...own };
-  if (ownerKind(first) !== undefined) return { owner: first, name: second, ...own };
+  if (isOwnerKind(first)) return { owner: first, name: second, ...own };
   if (namespace === undefined || namespace === first) return { namespace: first, name: second };
   throw new Error(`${text} and --namespace ${namespace} name two namespaces: give one`);
 }

@@ -10,7 +10,7 @@ import {
   statusesOf,
   unreadyFirst,
 } from "../check/objects";
-import { known, type Read, read, type Snapshot, takeSnapshot } from "../check/snapshot";
+import { known, read, type Snapshot, takeSnapshot, unreadParts } from "../check/snapshot";
 import { type Kubectl, KubectlError } from "../kubectl";
 
 /** A log of one container. */
@@ -92,19 +92,7 @@ class Gatherer {
 
   /** The parts missing from the snapshot. */
   note(snapshot: Snapshot): void {
-    const { namespaceObject, configMap, daemonSet, daemonSets, pods, nodes, refusals, pending } = snapshot;
-    const { nri, nriRefusals, sandboxFailures, grants, webhook, operator, definitions } = snapshot;
-    const parts: Readonly<Record<string, Read<unknown>>> = {
-      ...{ Namespace: namespaceObject, ConfigMap: configMap, DaemonSet: daemonSet, "pods of the DaemonSet": pods },
-      ...{ "DaemonSet of the NRI plugin": nri, "Events of the NRI plugin's DaemonSet": nriRefusals },
-      ...{ nodes, "DaemonSets of all namespaces": daemonSets, "Events of the DaemonSet": refusals },
-      ...{ "pending pods of all namespaces": pending, "Events of all namespaces": sandboxFailures },
-      ...{ "Multus' webhook": webhook, "Multus operator": operator, "Multus' definitions": definitions },
-      ...Object.fromEntries(grants.map(({ wanted, found }) => [`${wanted.kind} ${wanted.metadata.name}`, found])),
-    };
-    for (const [what, part] of Object.entries(parts)) {
-      if ("problem" in part) this.unread.push({ what, problem: part.problem });
-    }
+    this.unread.push(...unreadParts(snapshot).map(([what, { problem }]) => ({ what, problem })));
   }
 
   async versions(): Promise<unknown> {

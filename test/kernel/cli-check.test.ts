@@ -23,7 +23,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
   test("without an installation, says so once, with the remedy", async () => {
     const { code, out } = await cluster.run(["check"]);
     expect(code).toBe(1);
-    expect(out).toMatch(/√ the Kubernetes API answers +v1\./);
+    expect(out).toMatch(/√ the Kubernetes API answers: v1\./);
     expect(out).toContain("DaemonSet linkerd-cni/linkerd-cni is not there: the plugin is not installed");
     expect(out).toContain("Status check results are ×: 1 failed");
     expect(out).toContain("helm install linkerd-cni -n linkerd-cni");
@@ -31,7 +31,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
   });
 
   test("runs and completes as a plugin of kubectl", async () => {
-    expect(await cluster.kubectl("l5d-cni", "check")).toMatch(/√ the Kubernetes API answers +v1\./);
+    expect(await cluster.kubectl("l5d-cni", "check")).toMatch(/√ the Kubernetes API answers: v1\./);
     expect(await cluster.kubectl("__complete", "l5d-cni", "install-cni", "--plat")).toBe("--platform\n:4\n");
   });
 
@@ -71,7 +71,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
       await counted(2);
       const { code, out } = await waiting;
       expect(out).toContain("√ 2 nodes have a ready pod");
-      expect(out).toMatch(/√ DaemonSet linkerd-cni is rolled out +2 desired, 2 ready, 2 updated/);
+      expect(out).toMatch(/√ DaemonSet linkerd-cni is rolled out: 2 desired, 2 ready, 2 updated/);
       expect(out).toContain("Status check results are √");
       expect(code).toBe(0);
     });
@@ -153,7 +153,7 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
   test("a user without any permission is told so once", async () => {
     const { code, out } = await cluster.run(["check"], { kubeconfig: cluster.reader });
     expect(out).toContain("√ the Kubernetes API answers");
-    expect(out).toMatch(/not allowed to read daemonsets, .*nodes.*: cannot check anything/);
+    expect(out).toMatch(/not allowed to read .*daemonsets, .*nodes.*: cannot check anything/);
     expect(out).toContain("Status check results are ×: 1 failed");
     expect(out).toContain("Error from server (Forbidden)");
     expect(out).toContain("ask as a user who may read it");

@@ -73,20 +73,21 @@ suite("l5d-cni explain, with kubectl and a real API server", cliMissing(), () =>
       expect(code).toBe(status);
     });
 
-    test("finds the pods of a Deployment by its selector", async () => {
+    test("finds the pods of a Deployment by their owners", async () => {
       const labels = { app: "web" };
-      const matchExpressions = [{ key: "app", operator: "In", values: ["web", "none"] }];
       const template = { metadata: { labels }, spec: shopPod("", {}, ["app"]).spec };
-      const annotations = { "linkerd.io/proxy-version": "edge" };
+      const owned = async (kind: string, owner?: object) => {
+        const metadata = { name: "web", namespace: "shop", ...(owner && { ownerReferences: [owner] }) };
+        const spec = { selector: { matchLabels: labels }, template };
+        await cluster.api.create({ apiVersion: "apps/v1", kind, metadata, spec } as ApiObject);
+        const uid = await cluster.kubectl("get", kind, "web", "-n", "shop", "-o", "jsonpath={.metadata.uid}");
+        return { apiVersion: "apps/v1", kind, name: "web", uid };
+      };
+      const ownerReferences = [await owned("ReplicaSet", await owned("Deployment"))];
+      const metadata = { labels, annotations: { "linkerd.io/proxy-version": "edge" }, ownerReferences };
       await cluster.api.create(
-        {
-          apiVersion: "apps/v1",
-          kind: "Deployment",
-          metadata: { name: "web", namespace: "shop" },
-          spec: { selector: { matchExpressions }, template },
-        } as ApiObject,
-        shopPod("web-1", { labels, annotations }, ["app", "linkerd-proxy"]),
-        shopPod("web-2", { labels, annotations }, ["app", "linkerd-proxy"]),
+        shopPod("web-1", metadata, ["app", "linkerd-proxy"]),
+        shopPod("web-2", metadata, ["app", "linkerd-proxy"]),
       );
       const { code, out } = await cluster.run(["explain", "deploy/web", "-n", "shop"]);
       expect(code).toBe(0);
