@@ -1,17 +1,16 @@
-/** Reads assignments such as `image.name=x,tolerations[0].operator=Exists` exactly as helm's `--set` does. */
+/** Reads assignments such as `image.name=x,tolerations[0].operator=Exists` as helm's `--set` does. */
 
 import { isObject } from "../cni/json";
 
-type Map = Record<string, unknown>;
+type Values = Readonly<Record<string, unknown>>;
 
 /** How the text after `=` becomes a value. */
 type ReadValue = (text: string) => unknown;
 
-const words: readonly (readonly [RegExp, unknown])[] = [
-  [/^true$/iu, true],
-  [/^false$/iu, false],
-  [/^null$/iu, null],
-];
+/** Names of members, and indexes of items. */
+type Path = readonly (string | number)[];
+
+const WORDS: Values = { true: true, false: false, null: null };
 
 /** Whether Go reads a text as an integer of 64 bits, without leading zeros. */
 const isWhole = (text: string): boolean =>
@@ -19,8 +18,8 @@ const isWhole = (text: string): boolean =>
 
 /** `--set`: booleans, null and whole numbers keep their type. */
 export const typed: ReadValue = (text) => {
-  const word = words.find(([pattern]) => pattern.test(text));
-  if (word !== undefined) return word[1];
+  const word = text.toLowerCase();
+  if (Object.hasOwn(WORDS, word)) return WORDS[word];
   // No negative zero.
   return isWhole(text) ? Number(text) + 0 : text;
 };
@@ -30,20 +29,7 @@ export const asText: ReadValue = (text) => text;
 
 const HIGHEST_INDEX = 65_536;
 
-/** The text has ended. Of an incomplete assignment, the part that helm reads counts. */
-class Over extends Error {}
-
-/** A key without a name is ignored. */
-function set(map: Map, key: string, value: unknown): void {
-  if (key !== "") Object.defineProperty(map, key, { value, configurable: true, enumerable: true, writable: true });
-}
-
-function setItem(list: unknown[], index: number, value: unknown): void {
-  while (list.length < index) list.push(null);
-  list[index] = value;
-}
-
-/** Helm's parser of assignments. */
+/** Comma-separated assignments. */
 class Assignments {
   private readonly characters: readonly string[];
   private at = 0;
@@ -55,92 +41,66 @@ class Assignments {
     this.characters = [...text];
   }
 
-  assignTo(map: Map): void {
-    try {
-      for (;;) this.assign(map);
-    } catch (error) {
-      if (!(error instanceof Over)) throw error;
+  /** @throws an Error with the problem */
+  appliedTo(values: Values): Record<string, unknown> {
+    let made: unknown = values;
+    while (!this.isOver()) made = this.put(made, this.path(), this.value());
+    return made as Record<string, unknown>;
+  }
+
+  /** A value with another one at a path. */
+  private put(into: unknown, [step, ...path]: Path, value: unknown, at = ""): unknown {
+    if (step === undefined) return value;
+    const empty = typeof path[0] === "number" ? [] : {};
+    if (typeof step === "string") {
+      if (!isObject(into)) throw this.wrong(`${at} is not a map`);
+      const inner = Object.hasOwn(into, step) ? into[step] : empty;
+      return { ...into, [step]: this.put(inner, path, value, at === "" ? step : `${at}.${step}`) };
     }
+    if (!Array.isArray(into)) throw this.wrong(`${at} is not a list`);
+    const list = [...into, ...Array.from({ length: Math.max(0, step - into.length) }, () => null)];
+    const found: unknown = list[step] ?? empty;
+    // As helm does: an item that is not a map is replaced, one that is not a list is an error.
+    const inner = typeof path[0] === "string" && !isObject(found) ? {} : found;
+    list[step] = this.put(inner, path, value, `${at}[${step}]`);
+    return list;
   }
 
-  private assign(map: Map): void {
-    const [key, end] = this.until("=[,.");
-    if (end === undefined && key === "") throw new Over();
-    if (end === undefined || end === ",") throw this.wrong(`"${key}" is not an assignment: write name=value`);
-    if (end === "=") this.assignValue(map, key);
-    else if (end === ".") this.assignWithin(map, key);
-    else this.assignToItem(map, key);
-  }
-
-  private assignValue(map: Map, key: string): void {
-    const isOver = this.isOver();
-    set(map, key, isOver ? "" : this.value());
-    if (isOver) throw new Over();
-  }
-
-  private assignWithin(map: Map, key: string): void {
-    const inner = Object.hasOwn(map, key) ? map[key] : {};
-    if (!isObject(inner)) throw this.wrong(`${key} is not a map`);
-    try {
-      this.assign(inner);
-      if (Object.keys(inner).length === 0) throw this.wrong(`"${key}." is not an assignment: write name=value`);
-    } finally {
-      if (Object.keys(inner).length > 0) set(map, key, inner);
+  /** The names and indexes before a `=`. */
+  private path(): Path {
+    const path: (string | number)[] = [];
+    for (let end: string | undefined = "."; end !== "="; ) {
+      const isIndex: boolean = end === "[";
+      const [step, next] = this.until(isIndex ? "]" : "=[,.");
+      path.push(isIndex ? this.index(step) : step);
+      const [rest, after]: readonly [string, string | undefined] = isIndex ? this.until("=[,.") : ["", next];
+      if (step === "" || rest !== "" || after === undefined || after === ",") {
+        throw new Error(`${JSON.stringify(this.text)} is not an assignment: write name=value`);
+      }
+      end = after;
     }
+    return path;
   }
 
-  private assignToItem(map: Map, key: string): void {
-    const index = this.index();
-    const list = Object.hasOwn(map, key) ? map[key] : [];
-    if (!Array.isArray(list)) throw this.wrong(`${key} is not a list`);
-    set(map, key, list);
-    this.assignItem(list, index);
-  }
-
-  private assignItem(list: unknown[], index: number): void {
-    const [more, end] = this.until("[.=");
-    if (more !== "") throw this.wrong(`"${more}" after an index`);
-    if (end === undefined) throw new Over();
-    if (end === "=") setItem(list, index, this.isOver() ? "" : this.value());
-    else if (end === ".") this.assignWithinItem(list, index);
-    else {
-      const next = this.index();
-      const inner = list[index] ?? [];
-      if (!Array.isArray(inner)) throw this.wrong(`item ${index} is not a list`);
-      this.assignItem(inner, next);
-      setItem(list, index, inner);
-    }
-  }
-
-  private assignWithinItem(list: unknown[], index: number): void {
-    const found = list[index];
-    const inner = isObject(found) ? found : {};
-    if (index < list.length) setItem(list, index, inner);
-    this.assign(inner);
-    setItem(list, index, inner);
-  }
-
-  private index(): number {
-    const [text, end] = this.until("]");
-    const index = Number(text);
-    if (end === undefined || !/^[+-]?\d+$/.test(text) || index < 0 || index > HIGHEST_INDEX) {
-      throw this.wrong(`[${text} is not an index between 0 and ${HIGHEST_INDEX}`);
-    }
-    return index;
-  }
-
+  /** The value after a `=`. */
   private value(): unknown {
+    if (this.isOver()) return "";
     if (this.characters[this.at] !== "{") return this.read(this.until(",")[0]);
     this.at++;
     const list: unknown[] = [];
-    for (;;) {
-      const [item, end] = this.until(",}");
-      if (end === undefined) throw this.wrong("a list ends in }");
+    for (let end: string | undefined = ","; end !== "}"; ) {
+      const [item, next] = this.until(",}");
+      if (next === undefined) throw this.wrong("a list ends in }");
       list.push(this.read(item));
-      if (end === "}") break;
+      end = next;
     }
     if (this.characters[this.at] === ",") this.at++;
     return list;
+  }
+
+  private index(text: string): number {
+    if (/^\+?\d+$/.test(text) && Number(text) <= HIGHEST_INDEX) return Number(text);
+    throw this.wrong(`[${text} is not an index between 0 and ${HIGHEST_INDEX}`);
   }
 
   /** The text before the next delimiter, and the delimiter; a backslash escapes any character. */
@@ -164,13 +124,10 @@ class Assignments {
 }
 
 /** Values with comma-separated assignments applied. */
-export function withAssignments(values: Map, text: string, read: ReadValue): Map {
-  const made = structuredClone(values);
-  new Assignments(text, read).assignTo(made);
-  return made;
+export function withAssignments(values: Values, text: string, read: ReadValue): Record<string, unknown> {
+  return new Assignments(text, read).appliedTo(values);
 }
 
 /** `--set-file`: the value is a file's content. */
-export function withFile(values: Map, text: string, readFile: (path: string) => string): Map {
-  return withAssignments(values, text, readFile);
-}
+export const withFile = (values: Values, text: string, readFile: (path: string) => string) =>
+  withAssignments(values, text, readFile);
