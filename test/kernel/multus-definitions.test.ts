@@ -94,30 +94,6 @@ suite("the operator's definitions with a real API server, with the chart's right
     expect(waits()).toBe(1);
   });
 
-  test("follows the annotation; a namespace without it is left alone", async () => {
-    await start();
-    await cluster.annotate("plain", "enabled");
-    await made("plain");
-    await cluster.annotate("plain", "disabled");
-    await gone("plain");
-    await cluster.annotate("plain", "enabled");
-    await made("plain");
-    await cluster.annotate("plain", null);
-    await gone("plain");
-    await cluster.annotate("linkerd", null);
-    await cluster.namespace("later", "enabled");
-    await made("later");
-    expect(await cluster.definition("linkerd")).toBeDefined();
-  });
-
-  test("after an outage, definitions of disabled namespaces are deleted, and those of enabled ones created", async () => {
-    await cluster.annotate("later", null);
-    await cluster.annotate("plain", "enabled");
-    await start();
-    await gone("later");
-    await made("plain");
-  });
-
   test("corrects changed and deleted definitions, and keeps additions of others", async () => {
     await start();
     const path = cluster.definitionPath("shop");
@@ -190,6 +166,7 @@ suite("the operator's definitions with a real API server, with the chart's right
   test("a change of the ConfigMap reaches every definition; a malformed one changes none, and is reported", async () => {
     const namespaces = ["shop", "linkerd", "plain", "foreign", "after-foreign"];
     const running = await start();
+    await cluster.annotate("plain", "enabled");
     const changed = { ...STANZA, linkerd: { ...STANZA.linkerd, "proxy-uid": 2200 } };
     const uids = (names: readonly string[]) =>
       Promise.all(
@@ -220,20 +197,6 @@ suite("the operator's definitions with a real API server, with the chart's right
     await follow(2102);
     await made("meanwhile");
     expect(await running.metric("config_valid")).toBe(1);
-  });
-
-  test("a namespace on its way out is left alone", async () => {
-    await cluster.namespace("ending", "enabled");
-    const running = await start();
-    await made("ending");
-    const body = { kind: "DeleteOptions", apiVersion: "v1" };
-    await cluster.api.json({ method: "DELETE", path: "/api/v1/namespaces/ending", body });
-    // No controller empties namespaces here: it stays in phase Terminating.
-    await cluster.api.json({ method: "DELETE", path: cluster.definitionPath("ending") });
-    await cluster.namespace("after-ending", "enabled");
-    await made("after-ending");
-    expect(await cluster.definition("ending")).toBeUndefined();
-    expect(running.said("NamespaceTerminating")).toBe(false);
   });
 
   test("changes during an outage of the watch, too old to be watched, are listed again", async () => {

@@ -1,4 +1,4 @@
-import { AdmissionApi, CONFIGURATION, type Created, SECRET } from "../support/admission";
+import { AdmissionApi, type Created, SECRET } from "../support/admission";
 import { CNI_NAMESPACE, OPERATOR_NAMESPACE, OperatorProcess } from "../support/multus";
 import { freePort } from "../support/ports";
 import { buildPrograms } from "../support/program";
@@ -71,18 +71,10 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
         ["plain", {}, {}],
         ["plain", { annotations: on }, attached],
         ["shop", {}, attached],
-        ["shop", { name: "cart", generateName: "" }, attached],
-        ["shop", { annotations: { [INJECT]: "disabled" } }, { [MULTUS]: "enabled", [INJECT]: "disabled" }],
         ["shop", { annotations: { [NETWORKS]: "a, b@eth1" } }, { ...on, [NETWORKS]: "a, b@eth1,linkerd-cni" }],
-        [
-          "shop",
-          { annotations: { [NETWORKS]: '[{"name":"a"}]' } },
-          { ...on, [NETWORKS]: '[{"name":"a"},{"name":"linkerd-cni"}]' },
-        ],
         ["openshift", {}, { ...attached, [UID]: "1000682102" }],
         ["odd", {}, attached],
         ["linkerd", { labels: component }, { [NETWORKS]: "linkerd-cni" }],
-        ["linkerd", {}, {}],
       ];
       for (const [namespace, metadata, annotations] of cases) {
         expect(created(await api.create(namespace, metadata))).toEqual(annotations);
@@ -120,18 +112,6 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
       const running = await api.annotate("shop", name, { [NETWORKS]: "b", [MULTUS]: null, note: "x" });
       expect(running).toMatchObject({ status: 200, annotations: { [INJECT]: "enabled", [NETWORKS]: "b", note: "x" } });
       expect(running.annotations[MULTUS]).toBeUndefined();
-    });
-
-    test("an emptied caBundle is corrected, and nothing else changes", async () => {
-      const before = await api.configuration();
-      const contentType = "application/json-patch+json";
-      const body = [0, 1].map((index) => ({ op: "remove", path: `/webhooks/${index}/clientConfig/caBundle` }));
-      await api.cluster.api.json({ method: "PATCH", path: `${CONFIGURATION}/linkerd-multus`, body, contentType });
-      await until("the caBundle", async () => (await api.caBundle()) !== undefined);
-      const after = await api.configuration();
-      expect(after.webhooks).toEqual(before.webhooks);
-      expect(after.metadata.managedFields.map(({ manager }) => manager)).toContain("linkerd-multus-certificates");
-      await until("the next pod", async () => (await api.create("shop", {})).status === 201);
     });
 
     test("an unusable Secret is replaced", async () => {

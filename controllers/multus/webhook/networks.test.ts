@@ -6,17 +6,11 @@ const extend = (value: string) => withNetwork(value, "linkerd-cni", "shop");
 test.each([
   // No networks yet.
   ["", "linkerd-cni"],
-  [" \t\n", "linkerd-cni"],
   ["[]", '[{"name":"linkerd-cni"}]'],
-  [" [ ] ", ' [{"name":"linkerd-cni"}] '],
   // Lists.
   ["macvlan", "macvlan,linkerd-cni"],
-  ["macvlan, sriov", "macvlan, sriov,linkerd-cni"],
-  [" a , b\n", " a , b\n,linkerd-cni"],
-  ["net/macvlan", "net/macvlan,linkerd-cni"],
   ["macvlan@eth1", "macvlan@eth1,linkerd-cni"],
   [" net / macvlan @ eth1 ", " net / macvlan @ eth1 ,linkerd-cni"],
-  ["/macvlan", "/macvlan,linkerd-cni"],
   ["null", "null,linkerd-cni"],
   ["linkerd-cni-2,other-linkerd-cni", "linkerd-cni-2,other-linkerd-cni,linkerd-cni"],
   // The definition of another namespace is another network.
@@ -27,18 +21,12 @@ test.each([
     '[\n  { "name": "a", "cni-args": {"id": 12345678901234567890, "x": 1.0} }\n]\n',
     '[\n  { "name": "a", "cni-args": {"id": 12345678901234567890, "x": 1.0} },{"name":"linkerd-cni"}]\n',
   ],
-  ['[{"name":"a","namespace":"linkerd-cni"}]', '[{"name":"a","namespace":"linkerd-cni"},{"name":"linkerd-cni"}]'],
   [
     '[{"name":"linkerd-cni","namespace":"other"}]',
     '[{"name":"linkerd-cni","namespace":"other"},{"name":"linkerd-cni"}]',
   ],
-  ['[{"name":"a","mystery":[1]}]', '[{"name":"a","mystery":[1]},{"name":"linkerd-cni"}]'],
   // Members that Multus does not know may differ in case alone.
   ['[{"name":"a","x":1,"X":2}]', '[{"name":"a","x":1,"X":2},{"name":"linkerd-cni"}]'],
-  [
-    '[{"name":"a","bandwidth":{"x":1,"X":2},"portMappings":[{"s":1,"\u017f":2}]}]',
-    '[{"name":"a","bandwidth":{"x":1,"X":2},"portMappings":[{"s":1,"\u017f":2}]},{"name":"linkerd-cni"}]',
-  ],
   // Whole numbers of 64 bits.
   [
     '[{"name":"a","bandwidth":{"ingressRate":9223372036854775807,"egressRate":-9007199254740993}}]',
