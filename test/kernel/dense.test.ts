@@ -1,12 +1,8 @@
-/** Many pods at once, with little memory, and with little time. */
-import { spawn } from "node:child_process";
-import { renameSync } from "node:fs";
-import { copyFile } from "node:fs/promises";
-import { join } from "node:path";
+/** Many pods at once, with little memory. */
 import { CALL_LOG } from "../../cni/contract";
 import type { CallRecord } from "../../host/call-log";
 import { config } from "../../plugin/protocol-cases.testing";
-import { median, printTable } from "../cluster/costs";
+import { median } from "../cluster/costs";
 import { ApiProcess } from "../support/api-process";
 import { ApiStub, json } from "../support/api-server";
 import { MemoryGroup } from "../support/memory-group";
@@ -15,7 +11,7 @@ import { kilobytesIn } from "../support/processes";
 import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
-import { CONFIGURATION, MESHED, RuntimeNode, runtimeMissing, type Sandbox } from "../support/runtime-node";
+import { MESHED, RuntimeNode, runtimeMissing, type Sandbox } from "../support/runtime-node";
 
 jest.setTimeout(900_000);
 
@@ -79,18 +75,13 @@ suite(`${ADDS} meshed ADDs side by side within ${LIMIT / MIB} MiB`, missing({ ro
   });
 });
 
-/** Pods that start at once: as many as a node has by default. */
-const PODS = rounds(20, 110);
 /** Pods that are on the node at the same time: with FULL=1 more than twice as many as by default. */
 const FULLEST = rounds(20, 250);
 /** How many of them start side by side. */
 const TOGETHER = 50;
 /** It took 5.1 MiB at most while it followed the log of 250 calls. */
 const INSTALLER_MIB = 8;
-/** Processes that take all the time that they get. */
-const LOAD = rounds(2, 30);
 const RUNTIME = "containerd 2.2";
-const PEER = "linkerd-peer";
 
 suite(`${FULLEST} meshed pods on a node under ${RUNTIME}`, runtimeMissing(RUNTIME), () => {
   let node: RuntimeNode;
@@ -124,79 +115,5 @@ suite(`${FULLEST} meshed pods on a node under ${RUNTIME}`, runtimeMissing(RUNTIM
         `${times[Math.ceil(times.length * 0.99) - 1]} ms; installer at most ${peak.toFixed(1)} MiB\n`,
     );
     expect(peak).toBeLessThanOrEqual(INSTALLER_MIB);
-  });
-});
-
-suite(`${PODS} meshed pods at once under ${RUNTIME}`, runtimeMissing(RUNTIME), () => {
-  let node: RuntimeNode;
-  const columns = ["redirected", "failed", "s"];
-  const rows: string[][] = [];
-  beforeAll(async () => {
-    await buildPrograms();
-    node = await RuntimeNode.start(RUNTIME);
-    await node.install({ UNINSTALL_ON_STOP: "never" });
-    // The chains below are made here.
-    await node.machine.endDaemon("installer", "KILL");
-  });
-  afterAll(async () => {
-    await node?.close();
-    if (rows.length > 0)
-      printTable([`${PODS} pods at once`, ...columns, ...columns.map((each) => `${each}, beside ${LOAD}`)], rows);
-  });
-
-  const write = (plugins: readonly object[]) => {
-    const list = { ...JSON.parse(node.directories.read(CONFIGURATION)), plugins };
-    node.directories.write("new", JSON.stringify(list));
-    renameSync(join(node.directories.netDir, "new"), join(node.directories.netDir, CONFIGURATION));
-  };
-
-  /** Starts the pods at once. @returns how many are redirected, how many did not start, and the seconds that it took */
-  async function start() {
-    const begin = performance.now();
-    const tried = await Promise.allSettled(Array.from({ length: PODS }, () => node.run(MESHED)));
-    const seconds = (performance.now() - begin) / 1000;
-    const pods = tried.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-    const redirected = await Promise.all(pods.map((pod) => node.isRedirected(pod)));
-    await Promise.all(pods.map((pod) => node.remove(pod)));
-    return { redirected: redirected.filter((is) => is).length, failed: PODS - pods.length, seconds };
-  }
-
-  /** The same beside processes that never rest. */
-  async function startBesideLoad() {
-    const busy = Array.from({ length: LOAD }, () => spawn("sh", ["-c", "while :; do :; done"]));
-    try {
-      return await start();
-    } finally {
-      for (const each of busy) each.kill("SIGKILL");
-    }
-  }
-
-  /** Starts the pods with a chain, first without a load. */
-  async function measure(way: string, plugins: readonly object[]) {
-    write(plugins);
-    await node.restart();
-    const turns = [await start(), await startBesideLoad()];
-    const cells = turns.flatMap(({ redirected, failed, seconds }) => [redirected, failed, seconds.toFixed(1)]);
-    rows.push([way, ...cells.map(String)]);
-    return turns.map(({ redirected, failed }) => ({ redirected, failed }));
-  }
-
-  const plugins = (): object[] => JSON.parse(node.directories.read(CONFIGURATION)).plugins;
-
-  test("all start and are redirected, with a load beside them, too", async () => {
-    const chain = plugins();
-    expect(await measure("no chain", chain.slice(0, 1))).toEqual(Array(2).fill({ redirected: 0, failed: 0 }));
-    expect(await measure("ours", chain)).toEqual(Array(2).fill({ redirected: PODS, failed: 0 }));
-  });
-
-  // Some may find no time to ask the API server.
-  const beside = peer === undefined || rounds(0, 1) === 0 ? test.skip : test;
-  beside("and by linkerd's (needs LINKERD_CNI_PEER, and FULL=1)", async () => {
-    await copyFile(peer ?? "", join(node.directories.binDir, PEER));
-    const [primary = {}, ours = {}] = plugins();
-    const theirs = { ...ours, type: PEER, kubernetes: { kubeconfig: node.api.kubeconfig } };
-    for (const { redirected, failed } of await measure("linkerd's", [primary, theirs])) {
-      expect(redirected + failed).toBe(PODS);
-    }
   });
 });
