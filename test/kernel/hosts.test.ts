@@ -166,6 +166,9 @@ suite("the plugin on", missing, () => {
     const root = join(plugin.directory, `root-${executable === peer ? "peer" : "ours"}`);
     await mkdir(join(root, "proc"), { recursive: true });
     await writeFile(join(root, "pod"), "");
+    // Of a C library of the node's own, which others than ours may be made for.
+    await mkdir(join(root, "etc"), { recursive: true });
+    await writeFile(join(root, "etc", "ld.so.preload"), "/usr/lib/libsnoopy.so\n");
     await copyFile(executable, join(root, "linkerd-cni"));
     await copyFile(plugin.kubeconfig, join(root, "kubeconfig"));
     await mkdir(join(root, "run"), { recursive: true });
