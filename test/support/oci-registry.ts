@@ -56,12 +56,6 @@ export class OciRegistry {
     this.server.kill("SIGKILL");
     await ended;
   }
-
-  /** Path of the file that holds content. */
-  blob(digest: string): string {
-    const hex = digest.replace("sha256:", "");
-    return join(this.storage, "docker/registry/v2/blobs/sha256", hex.slice(0, 2), hex, "data");
-  }
 }
 
 /** A key pair of cosign, and a Sigstore without services: nothing leaves the machine. */
