@@ -205,7 +205,7 @@ export class LinkerdCni extends Installation<Values> {
     return { [Annotation.createdBy]: `linkerd-cni-cdk8s ${version}` };
   }
 
-  /** Pods get its token unless they refuse: linkerd's pods, restored by `kubectl rollout undo`, do not request one. */
+  /** The token is mounted by default: linkerd's pods, restored by `kubectl rollout undo`, do not request one. */
   protected createServiceAccount(): ApiObject {
     return this.add<k8s.KubeServiceAccountProps>("service-account", k8s.KubeServiceAccount.GVK, {
       metadata: this.metadata(),

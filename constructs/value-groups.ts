@@ -1,5 +1,5 @@
 import { group, value } from "../helm/index";
-import { ANYTHING, WORD } from "./value-types";
+import { ANYTHING, LABELS, WORD } from "./value-types";
 import { registry, version } from "./version";
 
 const name = (what: string) => value.string({ notEmpty: true, required: true, description: `Name of the ${what}` });
@@ -106,12 +106,22 @@ export const extraEnv = (whose: string) =>
     examples: [[{ name: "KUBERNETES_SERVICE_HOST", value: "api.example.com" }]],
   });
 
-export const commonAnnotations = () =>
-  value.map({
+/** Labels and annotations that users add. */
+export const addedMetadata = {
+  podLabels: value.map({ ...LABELS, default: {}, description: "Labels of the pods, besides the chart's own" }),
+  commonLabels: value.map({ ...LABELS, default: {}, description: "Labels of every resource, besides the chart's own" }),
+  commonAnnotations: value.map({
     default: {},
     description: "Annotations of every resource, besides the chart's own; those of the pods are podAnnotations",
     examples: [{ "argocd.argoproj.io/sync-wave": "-1" }],
-  });
+  }),
+};
+
+export const nodeSelector = value.map({
+  ...LABELS,
+  default: {},
+  description: "Labels of the nodes that the pods may run on, besides kubernetes.io/os: linux",
+});
 
 /** Whole manifests: the API server knows their fields. */
 export const extraObjects = () =>
@@ -150,7 +160,7 @@ export const imagePullSecrets = () =>
   });
 
 /** Peers of a NetworkPolicy. */
-export const peer = {
+const peer = {
   ipBlock: value.object({
     members: {
       cidr: value.string({ required: true, description: "Network of the peers, such as 10.0.0.0/8" }),
@@ -161,3 +171,15 @@ export const peer = {
   namespaceSelector: value.object({ ...ANYTHING, description: "Namespaces of the peers" }),
   podSelector: value.object({ ...ANYTHING, description: "Pods that are peers, in the selected namespaces" }),
 };
+
+/** @param allows what the policy allows @param ports that its peers may connect to */
+export const networkPolicyGroup = (allows: string, ports: string) =>
+  group("NetworkPolicy for the pods", {
+    enabled: value.boolean({ default: false, description: `Create a NetworkPolicy${allows}` }),
+    from: value.list({
+      members: peer,
+      default: [],
+      description: `NetworkPolicy peers that may connect to ${ports}; empty for everyone`,
+      examples: [[{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }]],
+    }),
+  });

@@ -1,18 +1,19 @@
 import { Annotation, CHAININGS, NodePath, REPAIR_PORT, STOP_POLICIES } from "../cni/contract";
 import { MAX_PORT } from "../cni/ports";
-import { IPTABLES_MODES, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
+import { IPTABLES_MODES, LOG_FORMATS, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
 import { group, value, valuesOf } from "../helm/index";
 import { MUTATING_POLICY_VERSIONS } from "./admission";
 import { monitoring } from "./monitoring/values";
 import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
 import { nodeTaint } from "./taint";
 import {
-  commonAnnotations,
+  addedMetadata,
   extraEnv,
   extraObjects,
   image,
   imagePullSecrets,
-  peer,
+  networkPolicyGroup,
+  nodeSelector,
   resources,
   terminationGracePeriodSeconds,
   toleration,
@@ -20,7 +21,6 @@ import {
 import {
   DIRECTORY,
   DIRECTORY_OR_NOTHING,
-  LABELS,
   PORT_NUMBERS,
   PORT_RANGES,
   PORTS,
@@ -205,26 +205,13 @@ const helmTest = group("Pod of `helm test`", {
   }),
 });
 
-const networkPolicy = group("NetworkPolicy for the pods", {
-  enabled: value.boolean({
-    default: false,
-    description: "Create a NetworkPolicy that allows only connections to the probe and metrics ports of the pods",
-  }),
-  from: value.list({
-    members: peer,
-    default: [],
-    description: "NetworkPolicy peers that may connect to these ports; empty for everyone",
-    examples: [[{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }]],
-  }),
-});
-
 const repairController = group("Repair controller", {
   enabled: value.boolean({
     default: false,
     description: "Run the repair controller, which replaces pods that started before the plugin was in place",
   }),
   logLevel: value.choice(LOG_LEVELS, { default: "info", description: "Log level of the repair controller" }),
-  logFormat: value.choice(["plain", "json"], { default: "plain", description: "Log format of the repair controller" }),
+  logFormat: value.choice(LOG_FORMATS, { default: "plain", description: "Log format of the repair controller" }),
   enableSecurityContext: value.boolean({
     default: true,
     description: "Give the repair controller's container a security context",
@@ -468,7 +455,10 @@ export const values = valuesOf({
     examples: [{ type: "RuntimeDefault" }],
   }),
   rbac,
-  networkPolicy,
+  networkPolicy: networkPolicyGroup(
+    " that allows only connections to the probe and metrics ports of the pods",
+    "these ports",
+  ),
   namespaceUIDRange,
   helmTest,
   nodeTaint,
@@ -478,11 +468,7 @@ export const values = valuesOf({
     default: [{ operator: "Exists" }],
     description: "Tolerations of the pods; the plugin is needed on every node that runs meshed pods",
   }),
-  nodeSelector: value.map({
-    ...LABELS,
-    default: {},
-    description: "Labels of the nodes that the pods may run on, besides kubernetes.io/os: linux",
-  }),
+  nodeSelector,
   nodeAffinity: value.object({
     members: nodeAffinity,
     description: "Node affinity of the pods; replaces that in `affinity`",
@@ -512,9 +498,7 @@ export const values = valuesOf({
     description: "Annotations of the pods, besides the chart's own",
     examples: [{ "prometheus.io/scrape": "true" }],
   }),
-  podLabels: value.map({ ...LABELS, default: {}, description: "Labels of the pods, besides the chart's own" }),
-  commonLabels: value.map({ ...LABELS, default: {}, description: "Labels of every resource, besides the chart's own" }),
-  commonAnnotations: commonAnnotations(),
+  ...addedMetadata,
   repairController,
   resources: resources(),
   nri,

@@ -2,16 +2,8 @@ import { group, value } from "../../helm/index";
 import { LABELS, WORD } from "../value-types";
 import { repository } from "../version";
 
-export const runbookUrl = () =>
-  value.string({
-    pattern: /^https?:\/\/[!-~]*[!-.0-~]$/,
-    wrong: "is not an http or https URL without a slash at its end",
-    default: `${repository}/blob/main/docs/runbooks`,
-    description: "URL of the runbooks; an alert links to its page below, NAME.md",
-  });
-
 /** Labels by which Prometheus selects an object of the Prometheus Operator. */
-export const prometheusLabels = (kind: "PodMonitor" | "PrometheusRule") =>
+const prometheusLabels = (kind: "PodMonitor" | "PrometheusRule") =>
   value.map({
     ...LABELS,
     default: {},
@@ -46,15 +38,23 @@ const podMonitor = podMonitorGroup(
     "plugin's",
 );
 
-const prometheusRule = group("PrometheusRule of the Prometheus Operator", {
-  enabled: value.boolean({
-    default: false,
-    description:
-      "Create a PrometheusRule (Prometheus Operator) with alerts about the plugin, the repair controller and " +
-      "the NRI plugin",
-  }),
-  labels: prometheusLabels("PrometheusRule"),
-  runbookUrl: runbookUrl(),
+/** @param about what the alerts are about */
+export const prometheusRuleGroup = (about: string) =>
+  group("PrometheusRule of the Prometheus Operator", {
+    enabled: value.boolean({
+      default: false,
+      description: `Create a PrometheusRule (Prometheus Operator) with alerts about ${about}`,
+    }),
+    labels: prometheusLabels("PrometheusRule"),
+    runbookUrl: value.string({
+      pattern: /^https?:\/\/[!-~]*[!-.0-~]$/,
+      wrong: "is not an http or https URL without a slash at its end",
+      default: `${repository}/blob/main/docs/runbooks`,
+      description: "URL of the runbooks; an alert links to its page below, NAME.md",
+    }),
+  });
+
+const thresholds = {
   notReadyMinutes: value.integer({
     min: 1,
     max: 1440,
@@ -79,7 +79,10 @@ const prometheusRule = group("PrometheusRule of the Prometheus Operator", {
     default: 1000,
     description: "Alert when the p99 of a node's ADD calls exceeds this many milliseconds",
   }),
-});
+};
+
+const about = "the plugin, the repair controller and the NRI plugin";
+const prometheusRule = { ...prometheusRuleGroup(about), ...thresholds };
 
 const grafanaDashboard = group("Dashboard for Grafana", {
   enabled: value.boolean({

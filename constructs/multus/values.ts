@@ -1,14 +1,15 @@
 import { Annotation, CNI_NAME, KUBECONFIG_FILE, NodePath } from "../../cni/contract";
 import { LOG_FORMATS, LOG_LEVELS } from "../../cni/stanza";
 import { group, value, valuesOf } from "../../helm/index";
-import { podMonitorGroup, prometheusLabels, runbookUrl } from "../monitoring/values";
+import { podMonitorGroup, prometheusRuleGroup } from "../monitoring/values";
 import {
-  commonAnnotations,
+  addedMetadata,
   extraEnv,
   extraObjects,
   image,
   imagePullSecrets,
-  peer,
+  networkPolicyGroup,
+  nodeSelector,
   resources,
   terminationGracePeriodSeconds,
   toleration,
@@ -142,28 +143,6 @@ const podDisruptionBudget = group("PodDisruptionBudget of the pods", {
   }),
 });
 
-const networkPolicy = group("NetworkPolicy for the pods", {
-  enabled: value.boolean({
-    default: false,
-    description: "Create a NetworkPolicy: everyone may connect to the webhook, the peers below to probes and metrics",
-  }),
-  from: value.list({
-    members: peer,
-    default: [],
-    description: "NetworkPolicy peers that may connect to the ports of probes and metrics; empty for everyone",
-    examples: [[{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }]],
-  }),
-});
-
-const prometheusRule = group("PrometheusRule of the Prometheus Operator", {
-  enabled: value.boolean({
-    default: false,
-    description: "Create a PrometheusRule (Prometheus Operator) with alerts about the operator",
-  }),
-  labels: prometheusLabels("PrometheusRule"),
-  runbookUrl: runbookUrl(),
-});
-
 /**
  * Every value of the chart linkerd-multus: its type, default and description. Everything else about values is derived
  * from it.
@@ -199,11 +178,7 @@ export const multusValues = valuesOf({
     description: "Priority class of the pods",
     examples: ["system-cluster-critical"],
   }),
-  nodeSelector: value.map({
-    ...LABELS,
-    default: {},
-    description: "Labels of the nodes that the pods may run on, besides kubernetes.io/os: linux",
-  }),
+  nodeSelector,
   tolerations: value.list({ members: toleration, default: [], description: "Tolerations of the pods" }),
   affinity: value.object({
     ...ANYTHING,
@@ -216,16 +191,17 @@ export const multusValues = valuesOf({
     description: "Topology spread constraints of the pods; by default they prefer different zones",
   }),
   podDisruptionBudget,
-  networkPolicy,
+  networkPolicy: networkPolicyGroup(
+    ": everyone may connect to the webhook, the peers below to probes and metrics",
+    "the ports of probes and metrics",
+  ),
   podMonitor: podMonitorGroup("a PodMonitor (Prometheus Operator)"),
-  prometheusRule,
+  prometheusRule: prometheusRuleGroup("the operator"),
   extraEnv: extraEnv("the operator"),
   extraObjects: extraObjects(),
   terminationGracePeriodSeconds: terminationGracePeriodSeconds(1),
   podAnnotations: value.map({ default: {}, description: "Annotations of the pods, besides the chart's own" }),
-  podLabels: value.map({ ...LABELS, default: {}, description: "Labels of the pods, besides the chart's own" }),
-  commonLabels: value.map({ ...LABELS, default: {}, description: "Labels of every resource, besides the chart's own" }),
-  commonAnnotations: commonAnnotations(),
+  ...addedMetadata,
 });
 
 /** The definition of the values. */
