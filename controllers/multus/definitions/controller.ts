@@ -1,7 +1,7 @@
 import { reasonOf } from "../../../cni/errors";
 import { ApiUnreachable } from "../../../kubernetes/api-server";
 import type { EventSpec } from "../../../kubernetes/events";
-import type { InformerDeps } from "../../../kubernetes/informer";
+import { Informer, type InformerDeps } from "../../../kubernetes/informer";
 import type { Leadership } from "../../../kubernetes/leader-election";
 import { RateLimiter } from "../../../kubernetes/rate-limiter";
 import { apiVersionOf } from "../../../kubernetes/resources";
@@ -13,8 +13,15 @@ import type { Metrics } from "../metrics";
 import type { Namespace } from "../namespace";
 import type { Settings } from "../settings";
 import { ConfigMapInformer } from "./config-map";
-import { DEFINITION_NAME, DEFINITIONS, type Definition, OWNER, OWNER_LABEL } from "./definition";
-import { DefinitionInformer } from "./definition-informer";
+import {
+  DEFINITION_NAME,
+  DEFINITIONS,
+  type Definition,
+  type DefinitionObject,
+  definitionOf,
+  OWNER,
+  OWNER_LABEL,
+} from "./definition";
 import { countDefinitions, type DefinitionPlan, planDefinition } from "./plan-definition";
 import { type DefinitionWriter, Stale } from "./writer";
 
@@ -31,6 +38,7 @@ const CONFIG_KEY = ":config";
 /** Concurrent requests. */
 const WORKERS = 4;
 const RESYNC_MS = 600_000;
+const KIND = `${DEFINITIONS.kind} (${DEFINITIONS.group}/${DEFINITIONS.version})`;
 
 /** Reasons of Events. Each has a page in docs/runbooks. */
 const FOREIGN_DEFINITION: EventSpec = {
@@ -50,7 +58,11 @@ const configInvalid = (problem: string): EventSpec => ({
 
 /** Reconciles the definition of every namespace, while this process leads. */
 export class DefinitionController {
-  private readonly definitions: DefinitionInformer;
+  /** The definitions with our name by namespace; the kind does not exist before Multus is installed. */
+  private readonly definitions: Informer<DefinitionObject, Definition>;
+  /** Whether the log says that the API server does not know the kind. */
+  private isUnknown = false;
+  private lastConfig: string | undefined;
   private readonly configMap: ConfigMapInformer;
   private readonly queue: WorkQueue;
   private readonly limiter: RateLimiter;
@@ -64,8 +76,18 @@ export class DefinitionController {
     const failed = (key: string, error: unknown, failures: number, retryMs: number) =>
       this.failed(key, error, failures, retryMs);
     this.queue = new WorkQueue((key) => this.reconcile(key), { ...deps, failed });
-    const changed = (namespace: string) => this.changed(namespace);
-    this.definitions = new DefinitionInformer({ changed, synced: () => this.everything() }, deps);
+    this.definitions = new Informer(
+      {
+        resource: DEFINITIONS,
+        fieldSelector: `metadata.name=${DEFINITION_NAME}`,
+        unknown: () => this.unknown(),
+        key: ({ metadata }) => metadata?.namespace ?? "",
+        view: (object) => this.view(object),
+        changed: (namespace) => this.changed(namespace),
+        synced: () => this.listed(),
+      },
+      deps,
+    );
     const configMap = { namespace: settings.cniNamespace, kubeconfig: settings.cniKubeconfig };
     this.configMap = new ConfigMapInformer({ ...configMap, changed: () => this.configChanged() }, deps);
     this.measure();
@@ -98,6 +120,26 @@ export class DefinitionController {
     const { leadership, namespaces, signal } = this.deps;
     const known = namespaces.synced && this.definitions.store.synced && this.configMap.synced;
     return known && leadership.leading && !signal.aborted;
+  }
+
+  private unknown(): void {
+    this.definitions.store.clear();
+    if (!this.isUnknown) this.deps.log.warn(`there is no ${KIND} in this cluster: waits for Multus`);
+    this.isUnknown = true;
+  }
+
+  private listed(): void {
+    if (this.isUnknown) this.deps.log.info(`there is a ${KIND} in this cluster now`);
+    this.isUnknown = false;
+    this.everything();
+  }
+
+  /** Thousands of definitions have the same text, which is stored once. */
+  private view(object: DefinitionObject): Definition {
+    const definition = definitionOf(object);
+    if (definition.config === this.lastConfig) return { ...definition, config: this.lastConfig };
+    this.lastConfig = definition.config;
+    return definition;
   }
 
   private async resync(): Promise<void> {
