@@ -169,7 +169,6 @@ JSValue object_of(JSContext *ctx, int count, const char **names, const JSValue *
   CALL(inotifyRemove, "nn", SYS_inotify_rm_watch)  \
   CALL(getsockopt, "nnna", SYS_getsockopt)         \
   CALL(getsockname, "na", SYS_getsockname)         \
-  CALL(shutdown, "nn", SYS_shutdown)               \
   CALL(getrandom, "bn", SYS_getrandom)             \
   CALL(sigprocmask, "ns0n", SYS_rt_sigprocmask)    \
   CALL(signalfd, "nbn", SYS_signalfd4)             \

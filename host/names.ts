@@ -1,23 +1,7 @@
-/** Addresses of host names, and the machine's trusted certificate authorities, found as by Go. */
+/** Addresses of host names, found as by Go. */
 import { Errno } from "./errno";
 import { readText } from "./files";
 import type { Host, LastingHost } from "./port";
-
-/** Paths of trusted certificate authorities in distributions, as in Go's crypto/x509. */
-const SYSTEM_AUTHORITIES = [
-  "/etc/ssl/certs/ca-certificates.crt",
-  "/etc/pki/tls/certs/ca-bundle.crt",
-  "/etc/ssl/ca-bundle.pem",
-  "/etc/pki/tls/cacert.pem",
-  "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-  "/etc/ssl/cert.pem",
-];
-
-/** PEM of the machine's trusted authorities; empty if it has none. */
-export function systemAuthorities(host: Host): string {
-  const path = SYSTEM_AUTHORITIES.find((each) => host.access(each) === 0);
-  return path === undefined ? "" : readText(host, path);
-}
 
 const isAddress = (name: string) => name.includes(":") || /^\d{1,3}(\.\d{1,3}){3}$/.test(name);
 

@@ -96,7 +96,6 @@ export interface LastingHost extends Host, TlsHost {
   getsockopt(socket: number, level: number, option: number, into: Uint8Array): number;
   /** Fills `into` with a `struct sockaddr`. */
   getsockname(socket: number, into: Uint8Array): number;
-  shutdown(socket: number, how: number): number;
   getrandom(into: Uint8Array, flags: number): number;
   /** rt_sigprocmask(2) and signalfd4(2): `mask` is 8 bytes, and `size` is 8. */
   sigprocmask(how: number, mask: Uint8Array, size: number): number;
@@ -117,8 +116,10 @@ interface TlsHost {
   /**
    * A TLS client on a connected non-blocking socket, which the connection takes over; after a failure the caller keeps
    * the socket. The connection ends when it is garbage-collected.
+   * @param name host name or address that the server's certificate must be for
+   * @param ca PEM certificates that it must chain to; empty: none is trusted
    */
-  tlsClient(socket: number, server: TlsServer): TlsConnection | TlsFailure;
+  tlsClient(socket: number, name: string, ca: string): TlsConnection | TlsFailure;
   /** A certificate (PEM: the server's first, then intermediates) with its key; or why it cannot be used. */
   tlsServer(certificate: string, key: string): TlsIdentity | string;
   /** What its certificate is valid for; `name` is a DNS name. */
@@ -169,23 +170,10 @@ export interface TlsValidity {
 /** The event that the socket must wait for before the next call. */
 export type TlsWants = "read" | "write";
 
-/** How to trust a server. */
-export interface TlsServer {
-  /** The host name or address that the certificate must be for. */
-  readonly name: string;
-  /** PEM certificates that the server's must chain to; empty: none is trusted. */
-  readonly ca: string;
-  /** PEM of the client's certificate and key; empty: none. */
-  readonly certificate: string;
-  readonly key: string;
-  /** Do not verify the server's certificate. */
-  readonly insecure: boolean;
-}
-
 /** Why a connection failed. */
 export interface TlsFailure {
   /** The failed step: reading the PEM texts, connecting, the handshake, or verifying the certificate. */
-  readonly step: "ca" | "certificate" | "connect" | "handshake" | "verify";
+  readonly step: "ca" | "connect" | "handshake" | "verify";
   /** Negated errno (ETIMEDOUT at the timeout), or 0 if `text` has the reason. */
   readonly error: number;
   /** The TLS library's message; for `verify`, all problems of the certificate. */

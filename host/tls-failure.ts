@@ -39,8 +39,6 @@ export function reasonOf({ step, error, text: given }: TlsFailure, limitMs: numb
   switch (step) {
     case "ca":
       return `the certificate authority cannot be read: ${text}`;
-    case "certificate":
-      return `the client certificate cannot be used: ${text}`;
     case "verify":
       return `its certificate is not trusted: ${text}`;
     case "connect":

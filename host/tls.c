@@ -27,7 +27,7 @@ struct Settings {
   mbedtls_ssl_config config;
   mbedtls_x509_crt own;
   mbedtls_pk_context key;
-  /* Only for clients. */
+  /* Only for clients, which have no certificate of their own. */
   struct Trust trust;
 };
 
@@ -176,68 +176,22 @@ static bool fail_handshake(const struct Connection *connection, int result, stru
   return false;
 }
 
-enum { NAME, CA, CERTIFICATE, KEY, TEXTS };
-static const char *const texts_of_server[TEXTS] = {"name", "ca", "certificate", "key"};
-
-static bool prepare(struct Connection *connection, const char **text, const size_t *size, bool is_insecure,
+static bool prepare(struct Connection *connection, const char *name, const char *ca, size_t ca_size,
                     struct Failure *failure) {
   struct Settings *settings = connection->settings;
   struct Trust *trust = &settings->trust;
-  int error = configure(settings, MBEDTLS_SSL_IS_CLIENT,
-                        is_insecure ? MBEDTLS_SSL_VERIFY_NONE : MBEDTLS_SSL_VERIFY_REQUIRED);
-  if (error == 0 && !trust_name(trust, text[NAME])) error = MBEDTLS_ERR_SSL_BAD_INPUT_DATA;
+  int error = configure(settings, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_VERIFY_REQUIRED);
+  if (error == 0 && !trust_name(trust, name)) error = MBEDTLS_ERR_SSL_BAD_INPUT_DATA;
   if (error != 0) return fail(failure, "handshake", error);
   mbedtls_ssl_conf_ca_chain(&settings->config, &trust->authorities, NULL);
-  if (!is_insecure) mbedtls_ssl_conf_verify(&settings->config, trust_certificate, trust);
+  mbedtls_ssl_conf_verify(&settings->config, trust_certificate, trust);
   /* The library looks for PEM only if the size includes the NUL. One authority that can be read is enough. */
-  if (size[CA] > 0) error = mbedtls_x509_crt_parse(&trust->authorities, (const uint8_t *)text[CA], size[CA] + 1);
+  if (ca_size > 0) error = mbedtls_x509_crt_parse(&trust->authorities, (const uint8_t *)ca, ca_size + 1);
   if (error < 0) return fail(failure, "ca", error);
-  error = 0;
-  if (size[CERTIFICATE] > 0) error = use_pair(settings, text[CERTIFICATE], size[CERTIFICATE], text[KEY], size[KEY]);
-  if (error != 0) return fail(failure, "certificate", error);
   error = mbedtls_ssl_setup(&connection->ssl, &settings->config);
   /* An address must not be sent as the server's name (RFC 6066). */
   if (error == 0) error = mbedtls_ssl_set_hostname(&connection->ssl, trust->address_size > 0 ? NULL : trust->name);
   return error == 0 || fail(failure, "handshake", error);
-}
-
-/* String members of an object; false if one threw. Free them with free_members in either case. */
-static bool members_of(JSContext *ctx, JSValueConst object, const char *const *names, int count, const char **text,
-                       size_t *size, bool *is_terminated) {
-  for (int i = 0; i < count; i++) {
-    JSValue value = JS_GetPropertyStr(ctx, object, names[i]);
-    text[i] = JS_IsException(value) ? NULL : utf8_of(ctx, value, &size[i]);
-    JS_FreeValue(ctx, value);
-    if (text[i] == NULL) return false;
-    /* C code would read names and addresses only to their first NUL. */
-    if (strlen(text[i]) != size[i]) *is_terminated = false;
-  }
-  return true;
-}
-
-static void free_members(JSContext *ctx, const char **text, int count) {
-  for (int i = 0; i < count; i++)
-    if (text[i] != NULL) JS_FreeCString(ctx, text[i]);
-}
-
-/* A client's connection to a TlsServer; NULL if it threw, or if it failed: then failure->step is set. */
-static struct Connection *client_of(JSContext *ctx, JSValueConst server, struct Failure *failure) {
-  const char *text[TEXTS] = {NULL};
-  size_t size[TEXTS];
-  bool is_terminated = true;
-  struct Connection *connection = NULL;
-  JSValue insecure = JS_GetPropertyStr(ctx, server, "insecure");
-  if (!JS_IsException(insecure) && members_of(ctx, server, texts_of_server, TEXTS, text, size, &is_terminated)) {
-    connection = new_connection(new_settings());
-    if (connection == NULL) JS_ThrowOutOfMemory(ctx);
-    else if (!is_terminated || !prepare(connection, text, size, JS_ToBool(ctx, insecure) == 1, failure)) {
-      if (!is_terminated) failure->step = "connect", failure->error = -EINVAL;
-      disconnect(connection), connection = NULL;
-    }
-  }
-  free_members(ctx, text, TEXTS);
-  JS_FreeValue(ctx, insecure);
-  return connection;
 }
 
 static JSValue failure_of(JSContext *ctx, const struct Failure *failure) {
@@ -291,16 +245,27 @@ static JSValue connection_handle(JSContext *ctx, struct Connection *connection) 
   return object;
 }
 
-/* tlsClient(socket, server): a connection, which takes over the socket, or a failure */
+/* tlsClient(socket, name, ca): a connection, which takes over the socket, or a failure */
 static JSValue tls_client(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
   double socket;
-  struct Failure failure = {0};
+  size_t name_size, ca_size;
+  struct Failure failure;
   if (!number_of(ctx, argv[0], &socket)) return JS_EXCEPTION;
-  struct Connection *connection = client_of(ctx, argv[1], &failure);
-  if (connection == NULL) return failure.step == NULL ? JS_EXCEPTION : failure_of(ctx, &failure);
-  connection->fd = (int)socket;
-  return connection_handle(ctx, connection);
+  const char *name = utf8_of(ctx, argv[1], &name_size);
+  const char *ca = name == NULL ? NULL : utf8_of(ctx, argv[2], &ca_size);
+  struct Connection *connection = ca == NULL ? NULL : new_connection(new_settings());
+  if (connection == NULL && ca != NULL) JS_ThrowOutOfMemory(ctx);
+  bool is_ready = connection != NULL && prepare(connection, name, ca, ca_size, &failure);
+  if (name != NULL) JS_FreeCString(ctx, name);
+  if (ca != NULL) JS_FreeCString(ctx, ca);
+  if (connection == NULL) return JS_EXCEPTION;
+  if (is_ready) {
+    connection->fd = (int)socket;
+    return connection_handle(ctx, connection);
+  }
+  disconnect(connection);
+  return failure_of(ctx, &failure);
 }
 
 /* Whether the last certificate of a PEM text has no end, which the library ignores. */
@@ -396,10 +361,7 @@ static JSValue tls_handshake(JSContext *ctx, JSValueConst self, int argc, JSValu
     fail_handshake(connection, result, &failure);
     return failure_of(ctx, &failure);
   }
-  /* After the handshake a client needs neither authorities nor its own key. */
-  mbedtls_x509_crt_free(&settings->trust.authorities);
-  if (mbedtls_ssl_conf_get_endpoint(&settings->config) == MBEDTLS_SSL_IS_CLIENT)
-    mbedtls_x509_crt_free(&settings->own), mbedtls_pk_free(&settings->key);
+  mbedtls_x509_crt_free(&settings->trust.authorities); /* which only a handshake needs */
   return JS_UNDEFINED;
 }
 
@@ -428,7 +390,7 @@ static JSValue tls_end(JSContext *ctx, JSValueConst self, int argc, JSValueConst
 }
 
 const JSCFunctionListEntry tls_functions[] = {
-    JS_CFUNC_DEF("tlsClient", 2, tls_client),
+    JS_CFUNC_DEF("tlsClient", 3, tls_client),
     JS_CFUNC_DEF("tlsServer", 2, tls_server),
     JS_CFUNC_DEF("tlsValidity", 2, tls_validity),
     JS_CFUNC_DEF("tlsAccept", 2, tls_accept),

@@ -1,12 +1,13 @@
 import { AdminPath, ApiReach, CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
+import type { ApiServer } from "../kubernetes/api-server";
 import { readApiServer } from "../kubernetes/in-cluster";
 import { systemClock } from "../process/clock";
 import { type Answer, type HttpServer, health, metrics, serve } from "../process/http-server";
 import type { Log } from "../process/log";
 import { Loop } from "../process/loop";
 import { dirname } from "../system/path";
-import { type Access, AccessCheck, type Verdict } from "./api/access";
+import { AccessCheck, type Verdict } from "./api/access";
 import { ApiConnection } from "./api/api-connection";
 import { isServed, LookupServer } from "./api/lookup-server";
 import { OwnDaemonSet } from "./api/own-daemonset";
@@ -76,7 +77,7 @@ export class Service {
     const own = () => readApiServer(settings.cluster);
     const { namespace, name } = settings.pod ?? { namespace: "default", name: CNI_NAME };
     const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
-    const transport = (access: Access) => this.connection.as(access);
+    const transport = (access: ApiServer) => this.connection.as(access);
     const clock = systemClock;
     this.access = new AccessCheck({ transport, path: pod, clock });
     this.unbound = new UnboundToken({ own, transport, log, clock });

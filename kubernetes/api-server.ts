@@ -1,18 +1,11 @@
-/** The address, trust and credentials of an API server. */
+/** The address of an API server, the authority of its certificate, and a token for it. */
 export interface ApiServer {
   /** Host name or address, IPv6 without brackets. */
   readonly host: string;
   readonly port: number;
-  /** PEM certificates that the server's must chain to. @default the system's */
-  readonly ca?: string;
-  /** Name in the server's certificate if it differs from `host`. */
-  readonly serverName?: string;
-  /** Do not verify the server's certificate. @default false */
-  readonly insecure?: boolean;
-  /** Bearer token. */
-  readonly token?: string;
-  /** Client certificate and key, PEM. */
-  readonly certificate?: { readonly cert: string; readonly key: string };
+  /** PEM certificates that the server's must chain to. */
+  readonly ca: string;
+  readonly token: string;
 }
 
 export interface ApiResponse {
@@ -34,12 +27,8 @@ export class ApiUnreachable extends Error {
   }
 }
 
-/**
- * The value of the header Authorization; undefined without a token. @throws Error for a token that would end the
- * header, without quoting it
- */
-export function bearer({ token }: ApiServer): string | undefined {
-  if (token === undefined) return undefined;
+/** The value of the header Authorization. @throws Error for a token that would end the header, without quoting it */
+export function bearer({ token }: ApiServer): string {
   if (!/^[\x21-\x7e]*$/.test(token)) throw new Error("the token holds a character that no token has");
   return `Bearer ${token}`;
 }

@@ -28,7 +28,7 @@ export function readInCluster(read: SettingsReader): InCluster {
 }
 
 /** Reads token and certificate authority, which both rotate. @throws if a file is missing or empty */
-export function readApiServer(cluster: InCluster): ApiServer & { readonly token: string; readonly ca: string } {
+export function readApiServer(cluster: InCluster): ApiServer {
   return {
     host: cluster.host,
     port: cluster.port,

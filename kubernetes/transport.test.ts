@@ -53,7 +53,7 @@ test("a request under way is answered though the token changes meanwhile", async
 
 test("an answer that is too large is told apart", async () => {
   const { port } = server.address() as AddressInfo;
-  const send = httpsTransport({ host: "127.0.0.1", port, ca: cert });
+  const send = httpsTransport({ host: "127.0.0.1", port, ca: cert, token: "token" });
   await expect(send({ path: "/large", deadlineMs: 30_000 })).rejects.toBeInstanceOf(ApiTooLarge);
   send.close();
 });

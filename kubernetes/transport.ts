@@ -75,13 +75,10 @@ function clientOf(server: ApiServer, options: ConnectionOptions = {}): HttpClien
   return new HttpClient({ ...kept, authority: authority(server), connect });
 }
 
-function requestOf(
-  authorization: string | undefined,
-  { method = "GET", path, body, contentType }: Omit<ApiRequest, "deadlineMs">,
-) {
+function requestOf(authorization: string, { method = "GET", path, body, contentType }: Omit<ApiRequest, "deadlineMs">) {
   const headers = {
     accept: "application/json",
-    ...(authorization === undefined ? {} : { authorization }),
+    authorization,
     ...(body === undefined ? {} : { "content-type": contentType ?? "application/json" }),
   };
   const request: HttpRequest = { method, path, headers };
@@ -98,17 +95,12 @@ function unreachable(server: ApiServer, error: unknown, deadlineMs: number): Api
 }
 
 /** What an established connection depends on; the token is a header of each request. */
-const CONNECTED_TO = ["host", "port", "ca", "serverName", "insecure"] as const;
-
 const isSameServer = (one: ApiServer, other: ApiServer): boolean =>
-  one === other ||
-  (CONNECTED_TO.every((each) => one[each] === other[each]) &&
-    one.certificate?.cert === other.certificate?.cert &&
-    one.certificate?.key === other.certificate?.key);
+  one.host === other.host && one.port === other.port && one.ca === other.ca;
 
 /**
  * Connections to one API server that are kept between requests, for some seconds. Requests with different tokens share
- * them. If the address or the certificates change, later requests connect again, and running ones finish over the old
+ * them. If the address or the authority changes, later requests connect again, and running ones finish over the old
  * connections.
  */
 export class ApiConnections {

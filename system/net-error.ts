@@ -1,5 +1,5 @@
 /** The failed step of a connection. */
-export type NetFailure = "resolve" | "connect" | "ca" | "certificate" | "handshake" | "verify" | "closed";
+export type NetFailure = "resolve" | "connect" | "ca" | "handshake" | "verify" | "closed";
 
 /** The connection failed or ended. */
 export class NetError extends Error {

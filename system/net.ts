@@ -2,7 +2,7 @@
 import { quoted } from "../cni/errors";
 import { parseAddress } from "../cni/subnets";
 import { checked, Errno, SystemError } from "../host/errno";
-import { knownAddresses, resolvedAddresses, systemAuthorities } from "../host/names";
+import { knownAddresses, resolvedAddresses } from "../host/names";
 import type { TlsConnection, TlsFailure, TlsIdentity, TlsWants } from "../host/port";
 import {
   beginConnection,
@@ -57,14 +57,8 @@ export interface TcpTarget {
 }
 
 export interface TlsTarget extends TcpTarget {
-  /** PEM certificates that the server's must chain to. @default the system's */
-  readonly ca?: string;
-  /** Name in the server's certificate. @default the host */
-  readonly serverName?: string;
-  /** Do not verify the server's certificate. @default false */
-  readonly insecure?: boolean;
-  /** Client certificate. */
-  readonly certificate?: TlsPair;
+  /** PEM certificates that the server's must chain to. Its own must be for the host. */
+  readonly ca: string;
 }
 
 export interface ConnectOptions {
@@ -407,18 +401,11 @@ async function handshaken(socket: number, connection: TlsConnection, attempt: At
 
 /** Connects and verifies the server. @throws NetError */
 export function connectTls(to: TlsTarget, options: ConnectOptions): Promise<Connection> {
-  const { ca, certificate, insecure = false, serverName = to.host } = to;
   return attempted(options, "resolve", async (attempt) => {
     const socket = await connectSocket(to, attempt);
     if (options.acknowledgeMs !== undefined) limitAcknowledgement(host, socket, options.acknowledgeMs);
     if (options.probeMs !== undefined) probe(host, socket, options.probeMs);
-    const made = host.tlsClient(socket, {
-      name: serverName,
-      ca: ca ?? (insecure ? "" : systemAuthorities(host)),
-      certificate: certificate?.cert ?? "",
-      key: certificate?.key ?? "",
-      insecure,
-    });
+    const made = host.tlsClient(socket, to.host, to.ca);
     if (!("step" in made)) return handshaken(socket, made, attempt);
     host.close(socket);
     throw failure(made, attempt);

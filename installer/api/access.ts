@@ -3,9 +3,6 @@ import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import type { Transport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 
-/** An API server and the credentials for it. */
-export type Access = ApiServer & { readonly token: string; readonly ca: string };
-
 /** Whether the API server accepts this pod's token; undecided while it does not answer. */
 export type Verdict = { readonly kind: "accepted" | "unknown" } | { readonly kind: "refused"; readonly why: string };
 
@@ -23,13 +20,15 @@ const FAILED: BackoffPolicy = { firstMs: 5_000, longestMs: REMEMBERED_MS };
 const DEADLINE_MS = 2_500;
 
 interface AccessCheckDeps {
-  readonly transport: (access: Access) => Transport;
+  readonly transport: (access: ApiServer) => Transport;
   /** A request of the plugin: a pod. */
   readonly path: string;
   readonly clock: Pick<Clock, "now" | "random">;
 }
 
+/** What a check found out about a token. */
 interface Remembered {
+  readonly token: string;
   readonly verdict: Promise<Verdict>;
   /** Of the verdict, once it is there. */
   kind?: Verdict["kind"];
@@ -38,23 +37,20 @@ interface Remembered {
 
 /** Makes a request of the plugin, once in half a minute for an accepted token. */
 export class AccessCheck {
-  private readonly remembered = new Map<string, Remembered>();
-  /** The last accepted tokens: the pod's, and the one before. */
-  private accepted: readonly string[] = [];
-
+  private known: Remembered | undefined;
+  /** Whether the last answer accepted a token of this account. */
+  private hasWorked = false;
   private readonly failed: Backoff;
 
   constructor(private readonly deps: AccessCheckDeps) {
     this.failed = new Backoff(FAILED, deps.clock.random);
   }
 
-  check(access: Access): Promise<Verdict> {
+  check(access: ApiServer): Promise<Verdict> {
     const { now } = this.deps.clock;
-    for (const [token, { until }] of this.remembered) if (now() >= until) this.remembered.delete(token);
-    const known = this.remembered.get(access.token);
-    if (known !== undefined) return known.verdict;
-    const asked: Remembered = { verdict: this.ask(access), until: now() + REMEMBERED_MS };
-    this.remembered.set(access.token, asked);
+    if (this.known?.token === access.token && now() < this.known.until) return this.known.verdict;
+    const asked: Remembered = { token: access.token, verdict: this.ask(access), until: now() + REMEMBERED_MS };
+    this.known = asked;
     void asked.verdict.then(({ kind }) => {
       asked.kind = kind;
       if (kind === "accepted") this.failed.reset();
@@ -66,40 +62,33 @@ export class AccessCheck {
   /** Takes what the API server has answered to the same question, asked with this token for another purpose. */
   learn(token: string, status: number): void {
     // It is asked for again soon: a token that was revoked is replaced.
-    if (status === UNAUTHORIZED && this.remembered.get(token)?.kind === "accepted") this.remembered.delete(token);
+    if (status === UNAUTHORIZED && this.known?.token === token && this.known.kind === "accepted")
+      this.known = undefined;
     if (!isAccepted(status)) return;
-    this.accept(token);
+    this.hasWorked = true;
     const until = this.deps.clock.now() + REMEMBERED_MS;
-    this.remembered.set(token, { verdict: Promise.resolve({ kind: "accepted" }), kind: "accepted", until });
+    this.known = { token, verdict: Promise.resolve({ kind: "accepted" }), kind: "accepted", until };
   }
 
-  private accept(token: string): void {
-    this.accepted = [token, ...this.others(token)].slice(0, 2);
-  }
-
-  private async ask(access: Access): Promise<Verdict> {
+  private async ask(access: ApiServer): Promise<Verdict> {
     try {
       const { status } = await this.deps.transport(access)({ path: this.deps.path, deadlineMs: DEADLINE_MS });
       if (status === UNAUTHORIZED) {
         return { kind: "refused", why: "the API server does not accept this pod's token (401)" };
       }
-      if (status === FORBIDDEN) return this.forbidden(access.token);
+      if (status === FORBIDDEN) return this.forbidden();
       if (!isAccepted(status)) return { kind: "unknown" };
-      this.accept(access.token);
+      this.hasWorked = true;
       return { kind: "accepted" };
     } catch {
       return { kind: "unknown" };
     }
   }
 
-  private others(token: string): readonly string[] {
-    return this.accepted.filter((each) => each !== token);
-  }
-
   /** An API server that has just started does not know the roles yet and refuses everything: ask it once more. */
-  private forbidden(token: string): Verdict {
-    const hasWorked = this.accepted.includes(token);
-    this.accepted = this.others(token);
+  private forbidden(): Verdict {
+    const { hasWorked } = this;
+    this.hasWorked = false;
     return hasWorked ? { kind: "unknown" } : { kind: "refused", why: "this pod's account may not get pods (403)" };
   }
 }

@@ -1,11 +1,11 @@
 import { ApiReach } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
-import type { ApiResponse } from "../../kubernetes/api-server";
+import type { ApiResponse, ApiServer } from "../../kubernetes/api-server";
 import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import { ApiConnections, type ConnectionOptions, type Transport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
-import { type Access, isAccepted, UNAUTHORIZED } from "./access";
+import { isAccepted, UNAUTHORIZED } from "./access";
 
 /**
  * The look-ups at a time; more wait for one of these connections, each of which costs 45 KiB here and a handshake of the
@@ -40,11 +40,11 @@ const READ_AGAIN_MS = 1_000;
 
 interface ApiConnectionDeps {
   /** Called before each request. @throws if there is no token */
-  readonly access: () => Access;
+  readonly access: () => ApiServer;
   /** An object that the plugin may read: a check asks for it. */
   readonly path: string;
   /** Told what a check was answered, and of each look-up that was refused by 401. */
-  readonly answered?: (access: Access, status: number) => void;
+  readonly answered?: (access: ApiServer, status: number) => void;
   readonly log: Log;
   readonly clock: Pick<Clock, "now" | "random">;
 }
@@ -60,7 +60,7 @@ export class ApiConnection {
   private saidAt = Number.NEGATIVE_INFINITY;
   private accepted = false;
   private isClosed = false;
-  private known: { readonly access: Access; readonly until: number } | undefined;
+  private known: { readonly access: ApiServer; readonly until: number } | undefined;
 
   constructor(private readonly deps: ApiConnectionDeps) {
     this.connections = new ApiConnections({ ...CONNECTIONS, ended: (error) => this.lost(error !== undefined) });
@@ -98,7 +98,7 @@ export class ApiConnection {
   }
 
   /** A transport over the same connections for the installer's own requests. */
-  as(access: Access): Transport {
+  as(access: ApiServer): Transport {
     return (request) => this.connections.send(access, request);
   }
 
@@ -115,7 +115,7 @@ export class ApiConnection {
   }
 
   /** The access that was read last, or read again: to read it for each look-up takes longer than to encrypt it. */
-  private access(): Access {
+  private access(): ApiServer {
     const now = this.deps.clock.now();
     if (this.known === undefined || now >= this.known.until) {
       this.known = { access: this.deps.access(), until: now + READ_AGAIN_MS };

@@ -1,6 +1,6 @@
+import type { ApiServer } from "../../kubernetes/api-server";
 import type { ApiRequest, Transport } from "../../kubernetes/transport";
 import { createLog } from "../../process/log";
-import type { Access } from "./access";
 import { UnboundToken } from "./unbound-token";
 
 const HOUR_MS = 3_600_000;
@@ -12,11 +12,14 @@ function jwt(name: string, seconds = 86_400, sub = "system:serviceaccount:mesh:c
   return `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.x`;
 }
 
-const OWN: Access = { host: "api", port: 443, ca: "CA", token: jwt("own") };
+const OWN: ApiServer = { host: "api", port: 443, ca: "CA", token: jwt("own") };
 const issue = (token: unknown) => ({ status: 201, body: JSON.stringify({ status: { token } }) });
 
 /** A token whose API server answers in this way, the requests, and the passing of time. */
-function unbound(answer: (request: ApiRequest, access: Access) => { status: number; body: string }, own = () => OWN) {
+function unbound(
+  answer: (request: ApiRequest, access: ApiServer) => { status: number; body: string },
+  own = () => OWN,
+) {
   let now = 0;
   const requests: ApiRequest[] = [];
   const token = new UnboundToken({

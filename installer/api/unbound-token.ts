@@ -1,19 +1,19 @@
 import { reasonOf } from "../../cni/errors";
+import type { ApiServer } from "../../kubernetes/api-server";
 import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import { readClaims, renewalTime, type TokenClaims } from "../../kubernetes/service-account-token";
 import type { Transport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
 import { fromBase64, textOf } from "../../system/bytes";
-import type { Access } from "./access";
 
 /** Decodes base64url text. */
 const decoded = (text: string) => textOf(fromBase64(text.replaceAll("-", "+").replaceAll("_", "/")));
 
 interface UnboundTokenDeps {
   /** The installer's own access, read from its files. @throws if the files are missing */
-  readonly own: () => Access;
-  readonly transport: (access: Access) => Transport;
+  readonly own: () => ApiServer;
+  readonly transport: (access: ApiServer) => Transport;
   readonly log: Log;
   readonly clock: Pick<Clock, "now" | "random">;
 }
@@ -46,7 +46,7 @@ export class UnboundToken {
   }
 
   /** Access by this token; undefined without one. @throws if the installer's own files are missing */
-  get access(): Access | undefined {
+  get access(): ApiServer | undefined {
     const { minted, deps } = this;
     if (minted === undefined || deps.clock.now() >= minted.claims.expiresAt) return undefined;
     return { ...deps.own(), token: minted.token };

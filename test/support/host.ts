@@ -5,12 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildExecutable } from "../../build/engine";
 import { root } from "../../build/paths";
-import type { TlsServer } from "../../host/port";
 
 /** A server at an address, whose chain the script judges, if necessary. */
-export interface StepServer extends TlsServer {
+export interface StepServer {
   readonly address: string;
   readonly port: number;
+  /** That its certificate must be for. */
+  readonly name: string;
+  readonly ca: string;
 }
 
 /** A value, the result of an earlier step, bytes, or bytes of that size to be filled. */

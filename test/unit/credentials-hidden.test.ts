@@ -84,7 +84,7 @@ function damaged(text: string, strokes: readonly Damage[]): string {
 
 describe("credentials", () => {
   it("stand in no message of a request with a token that no header may hold", async () => {
-    const wrong = { host: "127.0.0.1", port: 1, token: `${token}\r\nX: ${key}` };
+    const wrong = { host: "127.0.0.1", port: 1, ca: "", token: `${token}\r\nX: ${key}` };
     const call = { path: "/", deadlineMs: 1000 };
     const message = await httpsTransport(wrong)(call).catch((error: Error) => error.message);
     expect(message).toContain("the token holds a character that no token has");

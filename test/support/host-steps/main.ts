@@ -48,7 +48,7 @@ function addressOf(text: string): Uint8Array {
 }
 
 /** Connects to a server, and completes a verified handshake. */
-function connect({ address, port, ...server }: StepServer, milliseconds: number): TlsFailure | undefined {
+function connect({ address, port, name, ca }: StepServer, milliseconds: number): TlsFailure | undefined {
   const end = host.elapsed() + milliseconds;
   const failed = (error: number): TlsFailure => ({ step: "connect", error, text: "" });
   const socket = beginConnection(host, addressOf(address), port);
@@ -56,7 +56,7 @@ function connect({ address, port, ...server }: StepServer, milliseconds: number)
   const error = new Int32Array(1);
   host.getsockopt(socket, SOL_SOCKET, SO_ERROR, new Uint8Array(error.buffer));
   if (error[0] !== 0) return failed(-(error[0] ?? 0));
-  const connection = host.tlsClient(socket, server);
+  const connection = host.tlsClient(socket, name, ca);
   if ("step" in connection) return connection;
   for (;;) {
     const result = host.tlsHandshake(connection, problemOf);

@@ -1,14 +1,7 @@
 /** Connections as of system/net.ts, by Node's modules: for tests whose subject is not the connection. */
 import { chmodSync } from "node:fs";
-import { createServer, isIP, type Server, type Socket, connect as tcpConnect } from "node:net";
-import {
-  type ConnectionOptions,
-  checkServerIdentity,
-  createSecureContext,
-  createServer as createTlsServer,
-  type TLSSocket,
-  connect as tlsConnect,
-} from "node:tls";
+import { createServer, type Server, type Socket, connect as tcpConnect } from "node:net";
+import { createSecureContext, createServer as createTlsServer, type TLSSocket, connect as tlsConnect } from "node:tls";
 import type {
   Connection,
   ConnectOptions,
@@ -173,32 +166,19 @@ export function connectUnix(path: string): Promise<Connection> {
 const VERIFY =
   /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|CRL_|ERR_TLS_CERT_|INVALID_|HOSTNAME_MISMATCH|PATH_LENGTH_)/;
 
-/** @throws NetError if OpenSSL refuses its input */
-function checked(kind: NetFailure, given: Parameters<typeof createSecureContext>[0]): void {
+/** @throws NetError if OpenSSL cannot read the authority */
+function checked(ca: string): void {
   try {
-    createSecureContext(given);
+    createSecureContext({ ca });
   } catch (error) {
-    throw failure(error as Error, kind);
+    throw failure(error as Error, "ca");
   }
 }
 
-function trustOf({ ca, certificate, host, insecure = false, port, serverName }: TlsTarget): ConnectionOptions {
-  if (ca !== undefined) checked("ca", { ca });
-  if (certificate !== undefined) checked("certificate", certificate);
-  const named: ConnectionOptions =
-    serverName === undefined
-      ? {}
-      : {
-          // The extension does not allow addresses (RFC 6066).
-          ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
-          checkServerIdentity: (_, shown) => checkServerIdentity(serverName, shown),
-        };
-  return { host, port, rejectUnauthorized: !insecure, ...(ca === undefined ? {} : { ca }), ...certificate, ...named };
-}
-
 /** Connects and verifies the server. @throws NetError */
-export async function connectTls(to: TlsTarget, options: ConnectOptions): Promise<Connection> {
-  const socket: TLSSocket = tlsConnect(trustOf(to));
+export async function connectTls({ host, port, ca }: TlsTarget, options: ConnectOptions): Promise<Connection> {
+  checked(ca);
+  const socket: TLSSocket = tlsConnect({ host, port, ca });
   let isConnected = false;
   socket.once("connect", () => {
     isConnected = true;

@@ -210,7 +210,7 @@ export const cases: Readonly<Record<string, Case>> = {
     await run("/etc/passwd", [], { env: {}, cwd: "/", timeoutMs: 5000, maxBytes: 10 }),
     await run("/bin/sh", ["-c", ":"], { env: {}, cwd: "/nonexistent", timeoutMs: 5000, maxBytes: 10 }),
     { ...(await ended("echo begun; exec sleep 1000", { timeoutMs: 300 })), stdout: "" },
-    { ...(await ended("while :; do echo yes; done", { maxBytes: 1000 })), stdout: "" },
+    { ...(await ended("exec yes", { maxBytes: 1000 })), stdout: "" },
     await Promise.all(Array.from({ length: 5 }, (_, at) => ended(`sleep 0.1; echo ${at}`))),
   ],
   texts: () => [

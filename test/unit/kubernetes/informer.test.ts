@@ -36,7 +36,7 @@ afterEach(async () => {
 });
 
 function deps(): InformerDeps {
-  const server = () => ({ host: "127.0.0.1", port: api.port, ca: api.ca });
+  const server = () => ({ host: "127.0.0.1", port: api.port, ca: api.ca, token: "token" });
   // Pauses are short here; what is asked for is noted by the log.
   const clock = { ...systemClock, sleep: (_: number, signal?: AbortSignal) => systemClock.sleep(5, signal) };
   const log = createLog("info", "plain", (line) => lines.push(line));

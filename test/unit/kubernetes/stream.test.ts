@@ -11,7 +11,7 @@ async function read(then: (end: () => void) => void): Promise<readonly string[]>
     response.writeHead(200).write("one\n");
     then(() => response.destroy());
   });
-  const server = { host: "127.0.0.1", port: api.port, ca: api.ca };
+  const server = { host: "127.0.0.1", port: api.port, ca: api.ca, token: "token" };
   const limits = { connectMs: 5_000, idleMs: 300, signal: new AbortController().signal };
   const { parts } = await httpsStreams(() => server)("/", limits);
   const told: string[] = [];
