@@ -40,7 +40,7 @@ linkerd install --linkerd-cni-enabled | kubectl apply -f -
 \`\`\`
 
 The first label keeps Linkerd's webhooks from blocking the plugin's pods, which start before them. The second lets the
-pods mount directories of the node. On GKE, k3s, MicroK8s, OpenShift and RKE2 add \`--set platform=NAME\` ([platforms](#platforms)).
+pods mount directories of the node. Add \`--set platform=NAME\` if [platforms](#platforms) has yours.
 \`l5d-cni check --pre\` names what prevents an installation, and the values that your cluster needs:
 [the command line](${docs("cli.md")}). From linkerd's chart: [migration](${docs("upgrade.md#migrate-from-linkerds-chart")}).
 

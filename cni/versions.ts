@@ -4,11 +4,11 @@ import { CniError, ErrorCode, quoted } from "./errors";
 export const VERSIONS = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"] as const;
 export type CniVersion = (typeof VERSIONS)[number];
 
-/** The version that errors and VERSION carry when the caller's is not known. */
-export const CURRENT_VERSION: CniVersion = "1.1.0";
-
 /** The version of a configuration without one. */
 export const IMPLIED_VERSION: CniVersion = "0.1.0";
+
+/** The version that errors and VERSION carry when the caller's is not known. */
+export const CURRENT_VERSION: CniVersion = VERSIONS.at(-1) ?? IMPLIED_VERSION;
 
 export function isSupported(version: string): version is CniVersion {
   return (VERSIONS as readonly string[]).includes(version);

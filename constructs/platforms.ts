@@ -23,26 +23,7 @@ const USUAL = { destCNINetDir: NodePath.netDir, destCNIBinDir: NodePath.binDir }
 /** SELinux allows this type everything; a runtime without SELinux ignores it. */
 const UNCONFINED = { type: "spc_t" } as const;
 
-/** The values of `platform` with a preset. */
-export const PLATFORM_NAMES = [
-  "aks",
-  "bottlerocket",
-  "eks",
-  "gke",
-  "k3s",
-  "kind",
-  "microk8s",
-  "minikube",
-  "openshift",
-  "rke2",
-  "talos",
-] as const;
-
-/** A value of `platform` with a preset. */
-export type PlatformName = (typeof PLATFORM_NAMES)[number];
-
-/** The presets of the value `platform`. A user's value wins over its preset. */
-export const PLATFORMS: Readonly<Record<PlatformName, Platform>> = {
+const PRESETS = {
   aks: { title: "Azure Kubernetes Service", ...USUAL },
   bottlerocket: { title: "Bottlerocket", ...USUAL },
   eks: { title: "Amazon EKS", ...USUAL },
@@ -81,7 +62,16 @@ export const PLATFORMS: Readonly<Record<PlatformName, Platform>> = {
   },
   rke2: { title: "RKE2", ...USUAL, seLinuxOptions: UNCONFINED },
   talos: { title: "Talos Linux", ...USUAL },
-};
+} satisfies Readonly<Record<string, Platform>>;
+
+/** A value of `platform` with a preset. */
+export type PlatformName = keyof typeof PRESETS;
+
+/** The presets of the value `platform`. A user's value wins over its preset. */
+export const PLATFORMS: Readonly<Record<PlatformName, Platform>> = PRESETS;
+
+/** The values of `platform` with a preset. */
+export const PLATFORM_NAMES = Object.keys(PRESETS) as readonly PlatformName[];
 
 /** The directories if neither platform nor directory is given. */
 export const DEFAULT_DIRECTORIES = USUAL;

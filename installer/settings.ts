@@ -65,7 +65,6 @@ export interface Settings {
   readonly lookupSocket: string;
   /** The directory in which libcni and Multus keep attachments. */
   readonly cniCache: NodeDirectory;
-  /** Publish Events about pods that the plugin failed to start or started with a fallback. */
   /** Publish Events about pods that the NRI plugin repaired or left unchanged. */
   readonly nriEvents: boolean;
   /** 0 disables it. */
