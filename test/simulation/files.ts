@@ -18,16 +18,19 @@ type Watch = (event: Event, name: string) => void;
 
 type Entries = Map<string, Inode>;
 
+const NO_BYTES = new Uint8Array();
+const NO_ENTRIES: Entries = new Map();
+
 /** A file, directory, link or socket. Names are entries of directories: a hard link is a second one. */
 export class Inode {
   uid = 0;
   gid = 0;
-  bytes: Uint8Array = new Uint8Array();
+  bytes: Uint8Array = NO_BYTES;
   /** What a loss of power leaves of the bytes. */
-  synced: Uint8Array = new Uint8Array();
-  entries: Entries = new Map();
+  synced: Uint8Array = NO_BYTES;
+  entries: Entries;
   /** The entries since the directory was last synced: a loss of power leaves any of them. */
-  readonly states: Entries[] = [new Map()];
+  states: Entries[] = [NO_ENTRIES];
   target = "";
   mtimeMs: number;
   ctimeMs: number;
@@ -43,6 +46,7 @@ export class Inode {
     public mode: number,
     now: number,
   ) {
+    this.entries = kind === "directory" ? new Map() : NO_ENTRIES;
     this.mtimeMs = now;
     this.ctimeMs = now;
   }
@@ -67,8 +71,11 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 function once<T>(compute: (bytes: Uint8Array) => T): (bytes: Uint8Array) => T {
   const known = new WeakMap<Uint8Array, { readonly made: T }>();
   return (bytes) => {
-    const found = known.get(bytes) ?? { made: compute(bytes) };
-    known.set(bytes, found);
+    let found = known.get(bytes);
+    if (found === undefined) {
+      found = { made: compute(bytes) };
+      known.set(bytes, found);
+    }
     return found.made;
   };
 }
@@ -84,10 +91,15 @@ export const jsonOf = once((bytes): unknown => {
   }
 });
 
+const MOST_PATHS = 1_000;
 const parts = new Map<string, readonly string[]>();
 
 function partsOf(path: string): readonly string[] {
-  const known = parts.get(path) ?? path.split("/").filter((part) => part !== "" && part !== ".");
+  let known = parts.get(path);
+  if (known !== undefined) return known;
+  known = path.split("/").filter((part) => part !== "" && part !== ".");
+  // Names of temporary files are random.
+  if (parts.size === MOST_PATHS) parts.clear();
   parts.set(path, known);
   return known;
 }
@@ -156,14 +168,15 @@ export class Files {
   }
 
   textIfAny(path: string): string | undefined {
-    return this.has(path) ? this.text(path) : undefined;
+    const inode = this.inodeIfAny(path);
+    return inode && textOf(inode.bytes);
   }
 
   /** The entries of a directory, sorted. */
   list(path: string): readonly (readonly [string, Inode])[] {
     const inode = this.inode(path);
     if (inode.kind !== "directory") throw new FileError("ENOTDIR", path);
-    return [...inode.entries].sort(([one], [other]) => (one < other ? -1 : 1));
+    return [...inode.entries.keys()].sort().map((name) => [name, inode.entries.get(name) as Inode]);
   }
 
   names(path: string): string[] {
@@ -195,10 +208,11 @@ export class Files {
   }
 
   makeDirectories(path: string): void {
-    const parts = path.split("/").filter((part) => part !== "");
-    for (let at = 1; at <= parts.length; at++) {
-      const parent = `/${parts.slice(0, at).join("/")}`;
-      if (!this.has(parent)) this.makeDirectory(parent);
+    let directory = this.root;
+    for (const name of partsOf(path)) {
+      const inode = directory.entries.get(name) ?? this.disk.inode("directory", 0o755);
+      if (!directory.entries.has(name)) this.enter(directory, name, inode);
+      directory = inode;
     }
   }
 
@@ -326,7 +340,7 @@ export class Files {
 /** Syncs a file's bytes, or a directory's entries. */
 export function sync(inode: Inode): void {
   inode.synced = inode.bytes;
-  inode.states.splice(0, inode.states.length, new Map(inode.entries));
+  if (inode.kind === "directory") inode.states = [new Map(inode.entries)];
 }
 
 /** Syncs a directory and all below it. */

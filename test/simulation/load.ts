@@ -15,7 +15,7 @@ export interface Patch {
   readonly to: string;
 }
 
-const SEAM = join(__dirname, "seam");
+const SEAM = join(root, "test", "simulation", "seam");
 const REPLACED = /^(\.\.?\/)+(system\/)?(net|child|exchange|opened|crypto)$/;
 
 const seam: Plugin = {
@@ -115,6 +115,7 @@ function separate(text: string): Realm {
     { TextEncoder, TextDecoder, URLSearchParams, queueMicrotask, Buffer, atob, btoa },
     { microtaskMode: "afterEvaluate" },
   );
+  vm.runInContext("Error.stackTraceLimit = 0", globals);
   const script = new vm.Script("turn()");
   return realm(text, { parsingContext: globals }, (callback) => {
     const outer = globals.turn;
@@ -131,7 +132,8 @@ export async function load(patch?: Patch): Promise<Program> {
     callback();
     drain();
   });
-  const realms: Realm[] = [];
+  // The first one has its queue of promises to itself.
+  const realms = [shared];
   return {
     shared,
     separate: (index) => {

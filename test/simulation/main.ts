@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { root } from "../../build/paths";
 import { FAULTS } from "./faults";
 import { Book, type History, longHistory, run, shortened, smallHistory, told } from "./history";
 import { end, load, type Program } from "./load";
@@ -44,9 +45,9 @@ function fails(program: Program, seed: number, history: History, promise: string
   say(`npm run simulate -- --log --replay '${JSON.stringify(short)}'\n`);
 }
 
-const RECORD = join(__dirname, "faults.json");
+const RECORD = join(root, "test/simulation/faults.json");
 /** Histories that once broke a promise, by what it was, in the form that `--replay` takes. */
-const REGRESSIONS = join(__dirname, "regressions.json");
+const REGRESSIONS = join(root, "test/simulation/regressions.json");
 /** How many histories are tried for each planted fault. */
 const TRIED = { small: 3000, long: 100 };
 

@@ -110,8 +110,7 @@ export function requests(
 }
 
 export function respond(end: End, status: number, body: string): void {
-  const bytes = encoder.encode(body);
-  const head = `HTTP/1.1 ${status} Status\r\ncontent-length: ${bytes.length}\r\ncontent-type: application/json\r\n\r\n`;
-  end.write(encoder.encode(head));
-  end.write(bytes);
+  const size = Buffer.byteLength(body);
+  const head = `HTTP/1.1 ${status} Status\r\ncontent-length: ${size}\r\ncontent-type: application/json\r\n\r\n`;
+  end.write(encoder.encode(head + body));
 }

@@ -58,6 +58,7 @@ export type Action =
   | { readonly do: "disk"; readonly is: "full" | "read-only" | "fine" };
 export type Step = Action & { readonly at?: Place };
 
+const PROMISES = Object.entries(promised);
 /** Operations after which the node's files are others. */
 const CHANGES = /^(rename|unlink|write|exchange|rmdir) /;
 const COPY = `write ${OURS}${TEMPORARY}`;
@@ -166,7 +167,7 @@ export class Node implements Machine {
 
   /** Judges the promises of a moment. */
   look(moment: Moment, when: string): void {
-    for (const [name, promise] of Object.entries(promised)) {
+    for (const [name, promise] of PROMISES) {
       if (promise.when !== moment || this.broken.length > 0) continue;
       const why = promise.broken(this);
       if (why === undefined) continue;

@@ -208,7 +208,7 @@ export class Process implements Peer {
         for (const told of files.inode(path).openings) told();
         return second === undefined
           ? files.names(path)
-          : files.list(path).map(([entry, { kind }]) => direntOf(entry, kind));
+          : files.list(path).map(([entry, { kind }]) => new Entry(entry, kind));
       case "readlink":
         return linkOf(files.inode(path, false), path);
       case "realpath":
@@ -298,9 +298,7 @@ export class Process implements Peer {
   private stat(path: string, follow: boolean, isNeeded: boolean): Stats | undefined {
     const inode = isNeeded ? this.files.inode(path, follow) : this.files.inodeIfAny(path, follow);
     if (inode === undefined) return undefined;
-    const { ino, mode, uid, gid, bytes, mtimeMs, ctimeMs, kind } = inode;
-    const status = { dev: 1, ino, mode, uid, gid, size: bytes.length, mtimeMs, ctimeMs, ...direntOf("", kind) };
-    return status as unknown as Stats;
+    return new Status(inode) as unknown as Stats;
   }
 
   private watch(path: string, changed: () => void): FSWatcher {
@@ -313,12 +311,48 @@ export class Process implements Peer {
   }
 }
 
-const direntOf = (name: string, kind: Inode["kind"]) => ({
-  name,
-  isFile: () => kind === "file",
-  isDirectory: () => kind === "directory",
-  isSymbolicLink: () => kind === "link",
-});
+/** As Node's Dirent. */
+class Entry {
+  constructor(
+    readonly name: string,
+    private readonly kind: Inode["kind"],
+  ) {}
+
+  isFile(): boolean {
+    return this.kind === "file";
+  }
+
+  isDirectory(): boolean {
+    return this.kind === "directory";
+  }
+
+  isSymbolicLink(): boolean {
+    return this.kind === "link";
+  }
+}
+
+/** As Node's Stats. */
+class Status extends Entry {
+  readonly dev = 1;
+  readonly ino: number;
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly size: number;
+  readonly mtimeMs: number;
+  readonly ctimeMs: number;
+
+  constructor({ kind, ino, mode, uid, gid, bytes, mtimeMs, ctimeMs }: Inode) {
+    super("", kind);
+    this.ino = ino;
+    this.mode = mode;
+    this.uid = uid;
+    this.gid = gid;
+    this.size = bytes.length;
+    this.mtimeMs = mtimeMs;
+    this.ctimeMs = ctimeMs;
+  }
+}
 
 function linkOf({ kind, target }: Inode, path: string): string {
   if (kind !== "link") throw new FileError("EINVAL", path);

@@ -50,7 +50,7 @@ const shown = (files: Files, name: string) => `${name} is ${JSON.stringify(files
 
 /** Whether a configuration, or what the installer keeps beside it, holds what the owner wrote last. */
 const isKept = ({ files, owner }: Node): boolean =>
-  files.list(NET_DIR).some(([, { kind, bytes }]) => kind === "file" && owner.isIn(textOf(bytes)));
+  [...files.inode(NET_DIR).entries.values()].some(({ kind, bytes }) => kind === "file" && owner.isIn(textOf(bytes)));
 
 export const promised = {
   "nothing that the owner wrote is lost": {
@@ -64,8 +64,9 @@ export const promised = {
     when: "at any time",
     broken: ({ files, runtime }) => {
       // CRI-O reads at a rename, and may see a drop-in beside an edit for a moment: the plugin sets the same rules again.
+      if (runtime.name === "CRI-O 1.34") return undefined;
       const twice = configsIn(files).find((name) => (pluginsOf(files, name, false) ?? []).filter(isOurs).length > 1);
-      return twice === undefined || runtime.name === "CRI-O 1.34" ? undefined : shown(files, twice);
+      return twice === undefined ? undefined : shown(files, twice);
     },
   },
   "a configuration that is in force stays valid": {
@@ -97,8 +98,8 @@ export const promised = {
     broken: (node) => {
       const isChained = node.runtime.inForce()?.some(isOurs) === true;
       const { files, owner } = node;
-      const isCurrent = configsIn(files).some((name) => owner.isIn(files.text(`${NET_DIR}/${name}`)));
-      if (isChained && isCurrent && node.isRuntimeKnown) node.chained = owner.writtenAt;
+      const isCurrent = () => configsIn(files).some((name) => owner.isIn(files.text(`${NET_DIR}/${name}`)));
+      if (isChained && node.isRuntimeKnown && isCurrent()) node.chained = owner.writtenAt;
       const mayEnd = owner.isWriting || node.isUninstalled || node.mayBeRemoved;
       return isChained || mayEnd || node.chained !== owner.writtenAt ? undefined : shown(node.files, owner.agent.file);
     },

@@ -80,15 +80,17 @@ export function pluginsOf(files: Files, name: string, readsDropins: boolean, ope
   if (folder === undefined) return typesOf(config.plugins ?? []);
   if (folder.kind !== "directory") return undefined;
   opened?.(folder);
-  const dropins = filesOf(files, path).filter((each) => each.endsWith(".conf"));
+  const dropins = filesOf(folder, /\.conf$/);
   return typesOf([...(config.plugins ?? []), ...dropins.map((each) => configuration(files, `${path}/${each}`))]);
 }
 
-const filesOf = (files: Files, directory: string): readonly string[] =>
-  files.list(directory).flatMap(([name, { kind }]) => (kind === "directory" ? [] : [name]));
+function filesOf({ entries }: Inode, suffix: RegExp): readonly string[] {
+  const names: string[] = [];
+  for (const [name, { kind }] of entries) if (kind !== "directory" && suffix.test(name)) names.push(name);
+  return names.sort();
+}
 
-export const configsIn = (files: Files): readonly string[] =>
-  files.has(NET_DIR) ? filesOf(files, NET_DIR).filter((name) => /\.(conf|conflist|json)$/.test(name)) : [];
+export const configsIn = (files: Files): readonly string[] => filesOf(files.inode(NET_DIR), /\.(conf|conflist|json)$/);
 
 export class Runtime {
   name: ReaderName = "containerd 1.6";
