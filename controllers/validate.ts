@@ -3,9 +3,9 @@ import { decide } from "../cni/decide";
 import { reasonOf } from "../cni/errors";
 import { type Pod, PROXY } from "../cni/pod";
 import type { RedirectOptions } from "../cni/redirect/options";
-import type { LogLevel, Stanza } from "../cni/stanza";
+import type { Stanza } from "../cni/stanza";
 import { FAMILIES, type Family } from "../cni/subnets";
-import type { Log, LogFormat } from "../process/log";
+import type { Log } from "../process/log";
 import { type Environment, SettingsReader } from "../process/settings";
 import { randomUUID } from "../system/crypto";
 import { Gathered } from "../system/http/message";
@@ -13,32 +13,25 @@ import { connectTcp, type Listener, listenTcp } from "../system/net";
 import type { NetError } from "../system/net-error";
 import { stanzaFromText } from "./stanza";
 
-/** Settings of the validator. */
-interface Settings {
-  readonly logLevel: LogLevel;
-  readonly logFormat: LogFormat;
-  readonly nodeName: string;
-  readonly namespace: string;
-  /** This pod's addresses. */
-  readonly addresses: readonly string[];
-  /** The plugin's stanza as JSON. */
-  readonly stanza: string;
-}
-
 /** Reads the environment; the program has no flags. @throws an Error that lists all problems */
-export function readSettings(args: readonly string[], environment: Environment): Settings {
+export function readSettings(args: readonly string[], environment: Environment) {
   const read = new SettingsReader({ environment, args, flags: {} });
-  const settings: Settings = {
+  const settings = {
     logLevel: "info",
     logFormat: "plain",
     nodeName: read.required(PodVariable.nodeName, "set it from spec.nodeName"),
     namespace: read.required(PodVariable.podNamespace, "set it from metadata.namespace"),
+    /** This pod's addresses. */
     addresses: read.required(PodVariable.podIps, "set it from status.podIPs").split(","),
+    /** The plugin's stanza as JSON. */
     stanza: read.required(InstallerVariable.stanza, "set it from the ConfigMap"),
-  };
+  } as const;
   read.finish();
   return settings;
 }
+
+/** Settings of the validator. */
+type Settings = ReturnType<typeof readSettings>;
 
 /** A connection that is redirected, if the plugin has handled this pod. */
 interface Target {
