@@ -7,7 +7,7 @@ import { rounds } from "../support/rounds";
 import { differences } from "../support/snapshot";
 import { until } from "../support/until";
 import { startDaemon } from "./cluster";
-import { powerOff, powerOn, restartRuntimeAlone } from "./faults";
+import { powerOff, powerOn } from "./faults";
 import { CONFIGURATION, configure, kubelet } from "./node";
 import { onDisk } from "./paths";
 import { INJECTED, pod } from "./pods";
@@ -123,12 +123,6 @@ clusterSuite(
       await rm(FOLDER, { recursive: true });
       await until("the drop-in", async () => existsSync(DROPIN));
       expect(await isRedirected("after-removal")).toBe(true);
-    });
-
-    test("the runtime's restart without the API server changes nothing", async () => {
-      await restartRuntimeAlone(cluster.machine);
-      expect(await isRedirected("after-restart")).toBe(true);
-      expect(await owners()).toEqual(owner);
     });
 
     test("pods that are under way when the kubelet starts again are redirected", async () => {

@@ -8,14 +8,14 @@ import { until } from "../support/until";
 import { listing, moveCniDirectories } from "./directories";
 import { onDisk } from "./paths";
 import { namespace, pod, podAnnotations, podSpec } from "./pods";
-import { clusterSuite, type TestCluster } from "./suite";
+import { clusterSuite } from "./suite";
 
 /** The proxy's answer to a redirected connection, and the application's answer to one that was not. */
 const outbound = (original: string) => ({ port: 4140, original });
 const inbound = (original: string) => ({ port: 4143, original });
 const served = (port: number) => ({ served: port });
 
-function installation(cluster: TestCluster): void {
+clusterSuite("the chart installed by helm, on the distribution's containerd", (cluster) => {
   let before: Record<string, string>;
   let server: string;
   let apiLike: string;
@@ -188,11 +188,7 @@ function installation(cluster: TestCluster): void {
     const { items } = await cluster.kubectl.json<{ items: object[] }>("get", "pods");
     expect(items).toEqual([]);
   });
-}
-
-clusterSuite("the chart installed by helm, on the distribution's containerd", installation);
-
-clusterSuite("the chart installed by helm, on containerd 2", installation, "2");
+});
 
 clusterSuite("a node whose CNI directories are not the usual ones", (cluster) => {
   beforeAll(() => cluster.kubectl.start(pod("client")));

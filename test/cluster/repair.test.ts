@@ -23,13 +23,8 @@ interface Pods {
   }[];
 }
 
-interface Given {
-  readonly replicas?: number;
-  readonly annotations?: Readonly<Record<string, string>>;
-}
-
-const deployment = (name: string, validator: boolean, { replicas = 2, annotations = {} }: Given = {}) => {
-  const options = { proxy: "sidecar", validator, annotations } as const;
+const deployment = (name: string, validator: boolean, replicas = 2) => {
+  const options = { proxy: "sidecar", validator } as const;
   const labels = { ...MESHED, app: name };
   return {
     apiVersion: "apps/v1",
@@ -92,44 +87,12 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
     await cluster.uninstall();
   });
 
-  test("a Deployment that can never work is suspended after three rounds", async () => {
-    const { kubectl } = cluster;
-    // Exempts the address that its validator connects to.
-    await kubectl.apply(
-      deployment("never", true, { annotations: { "config.linkerd.io/skip-outbound-ports": "20001" } }),
-    );
-    await cluster.install("--set=repairController.enabled=true", "--set=repairController.deletionsPerSecond=100");
-    await until("the suspension", async () => (await eventsOf("LinkerdCNIRepairSuspended")).items.length > 0, 90);
-    const deletions = async () => {
-      const text = (await eventsOf("LinkerdCNINotConfigured")).items.map((event) => JSON.stringify(event));
-      return text.filter((event) => event.includes("never-")).length;
-    };
-    const before = await deletions();
-    // Three rounds of its two pods; the controller may see one before the other.
-    expect(before).toBeGreaterThanOrEqual(4);
-    expect(before).toBeLessThanOrEqual(6);
-    const pods = (await podsOf("never")).map(({ metadata }) => metadata.uid);
-    // The pods keep crashing, and the controller does not delete them.
-    await until(
-      "more failures",
-      async () => {
-        const text = JSON.stringify(await podsOf("never"));
-        return /"restartCount":[2-9]/.test(text);
-      },
-      120,
-    );
-    expect(await deletions()).toBe(before);
-    expect((await podsOf("never")).map(({ metadata }) => metadata.uid)).toEqual(pods);
-    await kubectl.run("delete", "deployment", "never", "--timeout=60s");
-    await cluster.uninstall();
-  });
-
   test("after a power failure no pod comes back without a proxy, although the injector is held back, too", async () => {
     const { kubectl, machine } = cluster;
     const list = await readFile(CONFIGURATION, "utf8");
     await cluster.install("--set=repairController.enabled=true");
     await installInjector(kubectl);
-    const web = deployment("web", false, { replicas: EARLY });
+    const web = deployment("web", false, EARLY);
     const template = { metadata: { labels: { app: "web", ...INJECT } }, spec: podSpec({}) };
     await kubectl.apply({ ...web, spec: { ...web.spec, template } });
     await available("web");
@@ -179,33 +142,15 @@ clusterSuite("pods and nodes that lose the race, in a cluster", (cluster) => {
     await cluster.uninstall();
   });
 
-  test("a tainted node gets no meshed pod before it is ready", async () => {
-    const { kubectl } = cluster;
-    const taint = (key: string) => kubectl.run("taint", "node", NODE.name, `${key}=:NoSchedule`);
-    await kubectl.run("delete", "deployments", "--all", "--timeout=60s");
-    await taint(KEY);
-    await taint("example.com/other");
-    await kubectl.apply(deployment("waiting", true));
-    await until("two pods", async () => (await podsOf("waiting")).length === 2);
-    await cluster.install("--set=nodeTaint.enabled=true", "--set=rbac.minimal=true");
-    const taints = async () =>
-      (await kubectl.json<{ spec: { taints?: { key: string }[] } }>("get", "node", NODE.name)).spec.taints ?? [];
-    await until("the taint to go", async () => !(await taints()).some(({ key }) => key === KEY), 30);
-    expect((await taints()).map(({ key }) => key)).toEqual(["example.com/other"]);
-    expect((await podsOf("waiting")).map(({ spec }) => spec.nodeName)).toEqual([undefined, undefined]);
-    await kubectl.run("taint", "node", NODE.name, "example.com/other-");
-    await available("waiting");
-    expect(await validatorRestarts("waiting")).toEqual([0, 0]);
-  });
-
   test("a node that joins with the taint starts no meshed pod unchained", async () => {
     const { kubectl, machine } = cluster;
     await kubectl.run("delete", "deployments", "--all", "--timeout=60s");
+    await cluster.install("--set=nodeTaint.enabled=true", "--set=rbac.minimal=true");
     await powerOff(machine);
     await kubectl.run("delete", "node", NODE.name);
     await kubectl.run("delete", "pods", "--all", "--all-namespaces", "--grace-period=0", "--force");
     await cleanDisk(undefined);
-    await kubectl.apply(deployment("joining", true, { replicas: 8 }));
+    await kubectl.apply(deployment("joining", true, 8));
     await powerOn(machine, `--register-with-taints=${KEY}=:NoSchedule`);
     await available("joining");
     expect(await validatorRestarts("joining")).toEqual(Array(8).fill(0));
