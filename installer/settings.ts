@@ -53,8 +53,8 @@ export interface Settings {
   /** The identity of this installer: its pod, whichever of the pod's containers runs. */
   readonly identity: string;
   /** This pod; absent if the environment does not name it: a stopping installer then leaves everything in place. */
-  readonly pod?: { readonly namespace: string; readonly name: string };
-  readonly nodeName?: string;
+  readonly pod?: { readonly namespace: string; readonly name: string } | undefined;
+  readonly nodeName?: string | undefined;
   /** Key of the taint that is removed from the node when it is ready; absent: no taint is removed. */
   readonly nodeTaint: NodeTaint | undefined;
   /** The plugin's log, as a path here. */
@@ -93,14 +93,10 @@ function kubeconfigName(read: Read): string {
   return name;
 }
 
-function names(read: Read): Pick<Settings, "nodeName" | "pod"> {
-  const nodeName = read.optional(PodVariable.nodeName);
+function podOf(read: Read): Settings["pod"] {
   const namespace = read.optional(PodVariable.podNamespace);
   const name = read.optional(PodVariable.podName);
-  return {
-    ...(nodeName === undefined ? {} : { nodeName }),
-    ...(namespace === undefined || name === undefined ? {} : { pod: { namespace, name } }),
-  };
+  return namespace === undefined || name === undefined ? undefined : { namespace, name };
 }
 
 function identity(read: Read): string {
@@ -139,7 +135,8 @@ export function readSettings(args: readonly string[], environment: Environment):
     cluster: readInCluster(read),
     stopPolicy: read.env(InstallerVariable.stopPolicy, "auto").oneOf(STOP_POLICIES),
     identity: identity(read),
-    ...names(read),
+    nodeName: read.optional(PodVariable.nodeName),
+    pod: podOf(read),
     nodeTaint: readNodeTaint(read),
     pluginLog,
     showsPluginLog: read.env(InstallerVariable.showsPluginLog, "true").boolean(),

@@ -50,7 +50,7 @@ function except(codes: readonly string[], work: () => void): void {
   try {
     work();
   } catch (error) {
-    if (!codes.includes((error as { readonly code?: string }).code ?? "")) throw error;
+    if (!codes.includes(code(error) ?? "")) throw error;
   }
 }
 
@@ -148,7 +148,7 @@ interface Applied {
   /** How many were applied, in their order. */
   readonly count: number;
   /** Why the next one was not; its code is {@link OutOfDate.code} if the file has changed since it was planned. */
-  readonly failure?: { readonly message: string; readonly code?: string };
+  readonly failure?: { readonly message: string; readonly code?: string | undefined };
 }
 
 /**
@@ -162,14 +162,13 @@ export const apply = (changes: readonly Change[], disk: Disk, holds: (seen: Seen
       try {
         make(change, disk, holds);
       } catch (error) {
-        const { code } = error as { readonly code?: string };
-        return { count, failure: { message: reasonOf(error), ...(code === undefined ? {} : { code }) } };
+        return { count, failure: { message: reasonOf(error), code: code(error) } };
       }
     }
     return { count: changes.length };
   });
 
-const code = (error: unknown) => (error as { readonly code?: string }).code ?? "";
+const code = (error: unknown) => (error as { readonly code?: string }).code;
 
 /**
  * Gives a file a name at which another program may write at this moment: only what comes out of an exchange shows what was

@@ -25,19 +25,19 @@ function stateOf(path: string): Directory["state"] {
   }
 }
 
-function freeBytes(path: string): { readonly freeBytes?: number } {
+function freeBytes(path: string): number | undefined {
   try {
     const { bavail, bsize } = statfsSync(path);
-    return { freeBytes: bavail * bsize };
+    return bavail * bsize;
   } catch {
-    return {};
+    return undefined;
   }
 }
 
 function directory(path: string, mountinfo: string, holdsPlugin: boolean): Directory {
   const state = stateOf(path);
   const options = state === "missing" ? [] : (mountOf(mountinfo, realpathSync(path))?.options ?? []);
-  return { path, state, mountOptions: options, holdsPlugin, ...freeBytes(path) };
+  return { path, state, mountOptions: options, holdsPlugin, freeBytes: freeBytes(path) };
 }
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -50,7 +50,7 @@ export function hostFacts(paths: Paths, runtime: string | undefined): HostFacts 
   return {
     directories: [directory(paths.binDir, mountinfo, true), directory(paths.netDir, mountinfo, false)],
     pluginBytes: sizeOf(paths.image),
-    ...(enforce === undefined ? {} : { selinux: { enforcing: enforce === "1", label } }),
-    ...(runtime === undefined ? {} : { runtime }),
+    selinux: enforce === undefined ? undefined : { enforcing: enforce === "1", label },
+    runtime,
   };
 }

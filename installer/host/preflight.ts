@@ -6,12 +6,12 @@ export interface HostFacts {
     /** Options of its mount. */
     readonly mountOptions: readonly string[];
     readonly holdsPlugin: boolean;
-    readonly freeBytes?: number;
+    readonly freeBytes?: number | undefined;
   }[];
   readonly pluginBytes: number;
-  readonly selinux?: { readonly enforcing: boolean; readonly label: string };
+  readonly selinux?: { readonly enforcing: boolean; readonly label: string } | undefined;
   /** `containerd://1.7.13` */
-  readonly runtime?: string;
+  readonly runtime?: string | undefined;
 }
 
 /** One line for the log. */

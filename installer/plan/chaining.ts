@@ -16,7 +16,7 @@ export interface Choice {
   /** The reason, for the log. */
   readonly why: string;
   /** Why it is not possible, and the remedy. */
-  readonly problem?: string;
+  readonly problem?: string | undefined;
 }
 
 /** The inputs of the choice. */
@@ -63,8 +63,8 @@ function chooseWay(situation: Situation): Choice {
   if (chaining === "edit") return { way: "edit", why: "chaining is edit" };
   const whyNot = whyNotDropin(situation);
   if (chaining === "dropin") {
-    const problem = `chaining is dropin, but ${whyNot}: set chaining to auto or edit`;
-    return { way: "dropin", why: "chaining is dropin", ...(whyNot === undefined ? {} : { problem }) };
+    const problem = whyNot && `chaining is dropin, but ${whyNot}: set chaining to auto or edit`;
+    return { way: "dropin", why: "chaining is dropin", problem };
   }
   if (whyNot !== undefined) return { way: "edit", why: whyNot };
   if (runtime !== undefined) return { way: "dropin", why: `${runtime} reads drop-ins` };
@@ -146,7 +146,7 @@ export interface Neighbours {
   /** Types of the plugins. */
   readonly types: readonly string[];
   /** Why the chain cannot be loaded. */
-  readonly problem?: string;
+  readonly problem?: string | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -179,7 +179,7 @@ export function judgeNeighbours(
     .map(({ name }) => `${folder}/${name} comes after ${DROPIN_FILE}: what its plugin changes is not redirected`);
   return {
     types: others.flatMap((file) => typeOf(file) ?? []).filter((type) => !isPlugin(type)),
-    ...(problem === undefined ? {} : { problem: say(problem) }),
+    problem: problem && say(problem),
     warnings: [...broken.filter(isWarning).map(say), ...twice, ...last],
   };
 }

@@ -53,23 +53,23 @@ export type Step = (typeof STEPS)[number];
 export interface Plan {
   readonly steps: Readonly<Record<Step, readonly Change[]>>;
   /** Path of the file that holds the stanza after the changes; absent if there is no configuration to chain to. */
-  readonly chain?: string;
+  readonly chain?: string | undefined;
   /** How pods are chained, and why; absent if there is no configuration to chain to. */
-  readonly choice?: Choice;
+  readonly choice?: Choice | undefined;
   /** The place of our drop-in, if chaining uses one: the folder's path, and whether the drop-in is already there. */
-  readonly dropin?: { readonly folder: string; readonly stands: boolean };
+  readonly dropin?: { readonly folder: string; readonly stands: boolean } | undefined;
   /** The other plugins of the chain. */
   readonly neighbours: Neighbours;
   /** The chained configuration, by its owner's file name. */
-  readonly active?: string;
+  readonly active?: string | undefined;
   /** The name of the file with the configuration in force, before the changes. */
-  readonly inForce?: string;
+  readonly inForce?: string | undefined;
   /** Lists that linkerd's installer probably made from a single plugin's file. */
   readonly renamed: readonly string[];
   /** Files before the first that the runtime can load. */
   readonly findings: readonly Finding[];
   /** That first file, if it calls only the loopback plugin. */
-  readonly loopback?: string;
+  readonly loopback?: string | undefined;
 }
 
 /**
@@ -253,7 +253,7 @@ interface Chain {
   /** The file whose original must be kept. */
   readonly keeps?: string;
   /** The list, and what it is made from. */
-  readonly made?: Readonly<Record<string, string>>;
+  readonly made?: Readonly<Record<string, string>> | undefined;
 }
 
 const same = (left: Uint8Array | undefined, right: Uint8Array): boolean => left !== undefined && equal(left, right);
@@ -518,12 +518,11 @@ function withoutKubeconfig({ paths, state }: Context, { changes }: Chain): reado
 }
 
 /** The link's target that the active configuration is made from, if its owner uses a link. */
-function linked({ originals }: NodeState, active: Pristine | undefined): Pick<Journal, "links"> {
-  if (active?.config.kind !== "list") return {};
+function linked({ originals }: NodeState, active: Pristine | undefined): Journal["links"] {
+  if (active?.config.kind !== "list") return undefined;
   const { name, file } = active;
   const owners = file?.target === undefined ? originals.get(name) : file;
-  if (owners?.target === undefined || owners.bytes === undefined) return {};
-  return { links: { [name]: digest(owners.bytes) } };
+  return owners?.target === undefined || owners.bytes === undefined ? undefined : { [name]: digest(owners.bytes) };
 }
 
 /** Whether we have chained a configuration; stanzas in other files belong to others. */
@@ -566,7 +565,7 @@ function auxiliaryChoice({ paths, state }: Context, active: Pristine | undefined
   }
   const folder = dirname(auxiliary).slice(mountPrefix.length);
   const whyNot = whyNoAuxiliary(active.config, join(netDir, active.name), folder);
-  return { way: "auxiliary", why, ...(whyNot === undefined ? {} : { problem: `${why}, but ${whyNot}` }) };
+  return { way: "auxiliary", why, problem: whyNot && `${why}, but ${whyNot}` };
 }
 
 /** Chooses between a drop-in and an edit; undefined if there is no configuration to chain to. */
@@ -632,7 +631,7 @@ function withoutFormerAuxiliary({ formerAuxiliary }: NodeState, but?: string): r
 
 /** The chosen way is not possible: the node's files stay, with everything needed to restore them. */
 function asItIs({ name, made }: Pristine): Chain {
-  return { changes: [], keeps: name, ...(made === undefined ? {} : { made: { [made.name]: name } }) };
+  return { changes: [], keeps: name, made: made && { [made.name]: name } };
 }
 
 /** Plans the stanza for the chosen way. */
@@ -680,22 +679,18 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   const path = chaining.file === undefined ? auxiliaryPath : join(paths.netDir, chaining.file);
   const inForce = active?.file ?? active?.made;
   const auxiliary = notedAuxiliary(context, choice);
-  const journal = (made: Journal["made"], folders: Required<Journal>["folders"]): Journal => ({
+  const journal = (made: Journal["made"], folders: readonly string[]): Journal => ({
     version: 1,
     ...takenBy(wanted.owner, state.journal),
-    ...(isListed ? {} : { unchained: true }),
+    unchained: isListed ? undefined : true,
     made,
-    ...(folders.length === 0 ? {} : { folders }),
-    ...(auxiliary.length === 0 ? {} : { auxiliary }),
+    folders: folders.length === 0 ? undefined : folders,
+    auxiliary: auxiliary.length === 0 ? undefined : auxiliary,
   });
   const kept = keptFolders(context, chaining, isListed);
   const added = chaining.folder === undefined ? [] : [chaining.folder];
   const folders = [...new Set([...(state.journal?.folders ?? []), ...added])];
-  const { links } = state.journal ?? {};
-  const before = {
-    ...journal({ ...madeLists(state), ...chaining.made }, folders),
-    ...(links === undefined ? {} : { links }),
-  };
+  const before = { ...journal({ ...madeLists(state), ...chaining.made }, folders), links: state.journal?.links };
   const restored = configs
     .filter((found) => found !== active && (isListed || isOurs(found, state)))
     .flatMap((found) => restore(context, found));
@@ -724,29 +719,25 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
               { ...adopted(state), ...chaining.made },
               folders.filter((folder) => kept.includes(folder)),
             ),
-            ...(chaining.keeps === undefined ? {} : linked(state, active)),
+            links: chaining.keeps === undefined ? undefined : linked(state, active),
           },
           encodeJournal(before),
         ),
         ...directoriesNoted(context),
       ],
     },
-    ...(path === undefined ? {} : { chain: path }),
-    ...(choice === undefined ? {} : { choice }),
-    ...(chaining.folder === undefined
-      ? {}
-      : {
-          dropin: {
-            folder: join(paths.netDir, chaining.folder),
-            stands: foldersOfOurs(context).includes(chaining.folder),
-          },
-        }),
+    chain: path,
+    choice,
+    dropin:
+      chaining.folder === undefined
+        ? undefined
+        : { folder: join(paths.netDir, chaining.folder), stands: foldersOfOurs(context).includes(chaining.folder) },
     neighbours,
-    ...(active === undefined ? {} : { active: active.name }),
-    ...(inForce === undefined ? {} : { inForce: inForce.name }),
+    active: active?.name,
+    inForce: inForce?.name,
     renamed: renamed(state),
     findings: isListed ? findings(configs) : [],
-    ...(loopback === undefined || !isListed ? {} : { loopback }),
+    loopback: isListed ? loopback : undefined,
   };
 }
 

@@ -33,11 +33,11 @@ import { SettleDelay } from "./settle-delay";
 /** The state of the node after a run. */
 export interface Status {
   /** Absolute path of the file with our stanza; absent if no stanza is wanted. */
-  readonly chain?: string;
+  readonly chain?: string | undefined;
   /** How pods are chained, and why. */
-  readonly choice?: Choice;
+  readonly choice?: Choice | undefined;
   /** Why a pod that starts now is not chained, or lacks the plugin. */
-  readonly problem?: string;
+  readonly problem?: string | undefined;
   /** When the next run is due at the latest. */
   readonly againInMs?: number;
 }
@@ -308,7 +308,7 @@ export class Reconciler {
   }
 
   /** The problem of a file that keeps the runtime from reading the chain. */
-  private blocked(plan: Plan): { readonly problem?: string } {
+  private blocked(plan: Plan): string | undefined {
     const { paths } = this.deps;
     const blocks = this.deps.passesOverBroken() === false;
     const [problem] = plan.findings.flatMap(({ file, reason, hidden }) => {
@@ -316,15 +316,14 @@ export class Reconciler {
       if (hidden !== undefined) return [hiddenMessage(path, reason, hidden)];
       return blocks ? [blockedMessage(path, reason)] : [];
     });
-    return problem === undefined ? {} : { problem };
+    return problem;
   }
 
   private taken(plan: Plan, wanted: Wanted): Status {
     const { paths } = this.deps;
     this.settleDelay.settled(plan);
-    const blocked = this.blocked(plan);
-    if (blocked.problem !== undefined) return blocked;
-    if (plan.neighbours.problem !== undefined) return { problem: plan.neighbours.problem };
+    const problem = this.blocked(plan) ?? plan.neighbours.problem;
+    if (problem !== undefined) return { problem };
     if (plan.chain !== undefined || !wanted.chained) return this.chainOf(plan);
     return { problem: whyNoChain(plan, paths) };
   }
@@ -346,7 +345,7 @@ export class Reconciler {
     const againInMs = waitMs(next.backoff, now);
     // A pod that starts now is chained.
     if (againInMs > 0 && attempt === "stanza" && next.failure === undefined) {
-      return { ...this.blocked(plan), againInMs };
+      return { problem: this.blocked(plan), againInMs };
     }
     if (againInMs > 0) {
       return {

@@ -21,7 +21,7 @@ export interface StopDecision {
   readonly remove: boolean;
   readonly why: string;
   /** The whole installation ends: the files of another installer are also removed. */
-  readonly all?: true;
+  readonly all?: true | undefined;
 }
 
 /** The result of one round of requests. */
@@ -30,12 +30,7 @@ export interface Finding extends StopDecision {
   readonly is: "certain" | "confirmable" | "doubtful";
 }
 
-const certain = (remove: boolean, why: string): Finding => ({
-  is: "certain",
-  remove,
-  why,
-  ...(remove ? { all: true } : {}),
-});
+const certain = (remove: boolean, why: string): Finding => ({ is: "certain", remove, why, all: remove || undefined });
 const confirmable = (remove: boolean, why: string): Finding => ({ is: "confirmable", remove, why });
 /** `helm rollback` to linkerd's chart also removes our permissions before our pod stops. */
 const doubtful = (why: string): Finding => ({ is: "doubtful", remove: false, why });

@@ -11,34 +11,34 @@ export interface Journal {
   /** The installer that has the node. */
   readonly owner: string;
   /** It has stopped and left everything in place: the next installer takes the node. @default false */
-  readonly left?: boolean;
+  readonly left?: boolean | undefined;
   /**
    * Installers that lost the node to others, the latest last. They may still run, and do not take it back from a
    * working one.
    */
-  readonly former?: readonly string[];
+  readonly former?: readonly string[] | undefined;
   /** The installer from which an older one took the node back, because it did not keep the node working. */
-  readonly failed?: string;
+  readonly failed?: string | undefined;
   /** The installer that has the node does not chain. @default false */
-  readonly unchained?: boolean;
+  readonly unchained?: boolean | undefined;
   /** Lists made from a single plugin's configuration: the list's file name, and the original's. */
   readonly made: Readonly<Record<string, string>>;
   /** Lists made from a link's target: the list's file name, and the {@link digest} of the target's content. */
-  readonly links?: Readonly<Record<string, string>>;
+  readonly links?: Readonly<Record<string, string>> | undefined;
   /** Folders with our drop-in. */
-  readonly folders?: readonly string[];
+  readonly folders?: readonly string[] | undefined;
   /**
    * Paths on the node of our files in Multus' auxiliary chains, also of those that are removed: Multus ends a pod with
    * the chain that started it.
    */
-  readonly auxiliary?: readonly string[];
+  readonly auxiliary?: readonly string[] | undefined;
 }
 
 /** Identifies a content. */
 export const digest = (bytes: Uint8Array): string => hex(sha256(bytes));
 
-const list = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+const list = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) ? value.filter((each) => typeof each === "string") : undefined;
 
 const texts = (map: object = {}): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(map).filter(([, value]) => typeof value === "string"));
@@ -54,7 +54,7 @@ export function takenBy(owner: string, last: Journal | undefined): Pick<Journal,
   const former = [...before, ...taken].slice(-MOST_FORMER);
   const [takenBack] = last?.former?.includes(owner) === true ? taken : [];
   const failed = last?.owner === owner ? last.failed : takenBack;
-  return { owner, ...(former.length === 0 ? {} : { former }), ...(failed === undefined ? {} : { failed }) };
+  return { owner, former: former.length === 0 ? undefined : former, failed };
 }
 
 /** Beside the configuration, under a name that runtimes do not read. */
@@ -83,14 +83,14 @@ export function decodeJournal(bytes: Uint8Array): Journal | undefined {
     return {
       version,
       owner,
-      ...(left === true ? { left } : {}),
-      ...(Array.isArray(former) ? { former: list(former) } : {}),
-      ...(typeof failed === "string" ? { failed } : {}),
-      ...(unchained === true ? { unchained } : {}),
+      left: left === true || undefined,
+      former: list(former),
+      failed: typeof failed === "string" ? failed : undefined,
+      unchained: unchained === true || undefined,
       made: texts(made),
-      ...(links === undefined ? {} : { links: texts(links) }),
-      ...(folders === undefined ? {} : { folders: list(folders) }),
-      ...(Array.isArray(auxiliary) ? { auxiliary: list(auxiliary) } : {}),
+      links: links === undefined ? undefined : texts(links),
+      folders: list(folders),
+      auxiliary: list(auxiliary),
     };
   } catch {
     return undefined;

@@ -15,7 +15,7 @@ export interface FoundFile {
   readonly mode: number;
   readonly owner?: Owner;
   /** Its target, if it is a symbolic link. */
-  readonly target?: string;
+  readonly target?: string | undefined;
   /** What would make it visible, if it is not visible from here: on the node it may be any configuration. */
   readonly hidden?: string;
   /** Runtimes ignore it. */
@@ -57,10 +57,10 @@ export interface NodeState {
   readonly names: readonly string[];
   /** Those that are neither directories nor links. */
   readonly notFolders: readonly string[];
-  readonly journal?: Journal;
+  readonly journal?: Journal | undefined;
   /** The journal's file, even if invalid. */
-  readonly journalBytes?: Uint8Array;
-  readonly kubeconfig?: FoundFile;
+  readonly journalBytes?: Uint8Array | undefined;
+  readonly kubeconfig?: FoundFile | undefined;
   /** Paths of the executables that differ from the image's, or are missing. */
   readonly outdated: readonly string[];
   /** The attachments that an uninstall left, followed by their directory. */
@@ -70,7 +70,7 @@ export interface NodeState {
   /** Absolute paths of temporary files left by a crash. */
   readonly leftovers: readonly string[];
   /** The pending note about the directories. */
-  readonly directoriesToNote?: Uint8Array;
+  readonly directoriesToNote?: Uint8Array | undefined;
 }
 
 /**

@@ -28,15 +28,20 @@ function find(path: string, view: View): FoundFile | undefined {
   if (link === undefined) return undefined;
   const name = basename(path);
   const isLink = link.isSymbolicLink();
-  const target = isLink ? { target: readlinkSync(path) } : {};
+  const target = isLink ? readlinkSync(path) : undefined;
   const located = isLink ? locate(path, view) : { path, hidden: false };
   if (located.hidden) {
-    const problem = `is a link to ${target.target}, which is not mounted here`;
-    return { name, mode: 0o644, ...target, problem, hidden: MOUNT_IT };
+    return {
+      name,
+      mode: 0o644,
+      target,
+      problem: `is a link to ${target}, which is not mounted here`,
+      hidden: MOUNT_IT,
+    };
   }
   try {
     const stat = isLink ? statSync(located.path) : link;
-    const found = { name, mode: stat.mode & 0o777, owner: { uid: stat.uid, gid: stat.gid }, ...target };
+    const found = { name, mode: stat.mode & 0o777, owner: { uid: stat.uid, gid: stat.gid }, target };
     // Runtimes ignore directories, and fail at a link to one.
     if (link.isDirectory()) return { ...found, problem: "is a directory", ignored: true };
     if (stat.isDirectory()) return { ...found, problem: "is a link to a directory" };
@@ -44,7 +49,7 @@ function find(path: string, view: View): FoundFile | undefined {
     if (stat.size > MAX_CONFIG_BYTES) return { ...found, problem: `is larger than ${MAX_CONFIG_BYTES} bytes` };
     return { ...found, bytes: readFileSync(located.path) };
   } catch (error) {
-    return { name, mode: 0o644, ...target, ...unreadable(error) };
+    return { name, mode: 0o644, target, ...unreadable(error) };
   }
 }
 
@@ -138,8 +143,6 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     .map(({ name }) => name);
   const journal = find(paths.journal, paths)?.bytes;
   const decoded = journal === undefined ? undefined : decodeJournal(journal);
-  const kubeconfig = find(paths.kubeconfig, paths);
-  const note = directoriesToNote(paths);
   return {
     configs,
     setAside: names.filter(isSetAside).flatMap((name) => inNetDir(name) ?? []),
@@ -149,9 +152,9 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
     ...findFormerAuxiliary(paths, decoded?.auxiliary),
     names,
     notFolders: entries.filter((entry) => !entry.isDirectory() && !entry.isSymbolicLink()).map(({ name }) => name),
-    ...(decoded === undefined ? {} : { journal: decoded }),
-    ...(journal === undefined ? {} : { journalBytes: journal }),
-    ...(kubeconfig === undefined ? {} : { kubeconfig }),
+    journal: decoded,
+    journalBytes: journal,
+    kubeconfig: find(paths.kubeconfig, paths),
     outdated: paths.plugins.filter((path) => !plugin.isCopy(paths.image, path)),
     attached: findAll(paths.attached),
     executables,
@@ -160,6 +163,6 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
       ...temporaryIn(paths.binDir, executables),
       ...folders.flatMap((folder) => temporaryIn(join(paths.netDir, folder))),
     ],
-    ...(note === undefined ? {} : { directoriesToNote: note }),
+    directoriesToNote: directoriesToNote(paths),
   };
 }

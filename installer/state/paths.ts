@@ -20,7 +20,7 @@ export interface Paths extends View {
   readonly attached: string;
   readonly kubeconfig: string;
   /** Our file in Multus' auxiliary chain; absent for other ways of chaining. */
-  readonly auxiliary?: string;
+  readonly auxiliary?: string | undefined;
   readonly journal: string;
   /** The file that is created and removed to make the container runtime read its configuration again. */
   readonly reread: string;
@@ -41,7 +41,7 @@ export function pathsOf(settings: Settings): Paths {
     image: join(pluginDir, PLUGIN_TYPE),
     attached: join(binDir.here, ATTACHED),
     kubeconfig: join(netDir.here, kubeconfigName),
-    ...(isAuxiliary ? { auxiliary: join(auxiliaryDir.here, DROPIN_FILE) } : {}),
+    auxiliary: isAuxiliary ? join(auxiliaryDir.here, DROPIN_FILE) : undefined,
     journal: join(netDir.here, JOURNAL_NAME),
     reread: join(netDir.here, `linkerd-cni.reread${TEMPORARY}`),
     directories: join(dirname(pluginLog), "directories.json"),
