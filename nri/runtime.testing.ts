@@ -183,11 +183,16 @@ export class FakeRuntime {
   }
 }
 
-/** Waits until something holds. @throws after 30 seconds */
+/** Waits until something holds; what throws does not hold yet. @throws after two minutes */
 export async function eventually<T>(look: () => Promise<T | undefined> | T | undefined): Promise<T> {
-  for (const end = Date.now() + 30_000; ; await delay(10)) {
-    const found = await look();
-    if (found !== undefined) return found;
-    if (Date.now() > end) throw new Error("it did not happen within 30 s");
+  for (const end = performance.now() + 120_000; ; await delay(10)) {
+    let cause: unknown;
+    try {
+      const found = await look();
+      if (found !== undefined) return found;
+    } catch (error) {
+      cause = error;
+    }
+    if (performance.now() > end) throw new Error("it did not happen within 2 min", { cause });
   }
 }

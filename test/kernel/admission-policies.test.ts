@@ -95,7 +95,7 @@ suite("nri.require.admissionPolicy, with a real API server and a webhook that in
     await until("the policy", async () => REQUIRED in (await annotations({ annotations: PROXY })));
     const isInjected = async () => "linkerd.io/proxy-version" in (await annotations(INJECTED));
     await until("the injector", isInjected);
-  }, 120_000);
+  });
 
   afterAll(async () => {
     injector?.close();
@@ -187,8 +187,9 @@ suite("namespaceUIDRange.admissionPolicy, with a real API server and a webhook t
   beforeAll(async () => {
     [api, injector] = [await RealApi.start("nobody"), await Injector.start()];
     await api.create(...policyOf({ namespaceUIDRange: { admissionPolicy: "v1beta1" } }), injector.configuration);
+    // Both take a moment to be in force: the policy, and the webhook that sees what it has done.
     await until("the policy", async () => (await uidOf({ ...INJECT, [RANGE]: "5000/5000" }, OTHER)) !== undefined);
-  }, 120_000);
+  });
 
   afterAll(async () => {
     injector?.close();

@@ -1,14 +1,15 @@
 /** The executable for arm64, built here and run by an emulator that has no netfilter netlink: so by iptables. */
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { hostArchitecture } from "../../build/architecture";
-import { Annotation } from "../../cni/contract";
+import { Annotation, LOOKUP_SOCKET_NAME } from "../../cni/contract";
 import { POD_ANNOTATIONS } from "../../cni/stanza";
 import { FakeRuntime } from "../../nri/runtime.testing";
 import { config, prevResult } from "../../plugin/protocol-cases.testing";
 import { AdmissionApi } from "../support/admission";
 import { type Answer, ApiStub, json } from "../support/api-server";
+import { get } from "../support/http";
 import { failing, meshedPod, NODE } from "../support/meshed-pod";
 import { OperatorProcess } from "../support/multus";
 import { hasProgram, namespacesMissing } from "../support/netns";
@@ -30,8 +31,6 @@ const TOKEN = (() => {
   const claims = { sub: "system:serviceaccount:linkerd-cni:linkerd-cni", iat: now, exp: now + 3600 };
   return `e30.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.x`;
 })();
-
-jest.setTimeout(300_000);
 
 const missing =
   namespacesMissing() ??
@@ -113,6 +112,7 @@ suite("arm64", missing, () => {
     const installer = node.startAs(EMULATOR, settings, plugin.executable);
     try {
       await until("the chain", () => node.isChained("10-k.conflist"));
+      await until("look-ups", () => existsSync(join(node.root, LOOKUP_SOCKET_NAME)));
       const pod = await plugin.node.pod();
       expect(await plugin.call(plugin.environment(pod), config)).toMatchObject({ status: 0, document: prevResult });
       plugin.node.release(pod);
@@ -163,14 +163,14 @@ suite("arm64", missing, () => {
     try {
       await runtime.synchronized();
       expect(runtime.registered).toEqual([expect.stringContaining("linkerd-cni")]);
-      await until("it to be ready", async () => (await fetch(`http://127.0.0.1:${port}/ready`)).status === 200);
+      await until("it to be ready", async () => (await get(port, "/ready")).status === 200);
       symlinkSync(await plugin.node.pod(), join(directory, "netns"));
       const pod = { id: "cart", name: "cart", addresses: ["10.0.0.1"], netns: join(directory, "netns") };
       expect(await runtime.run({ ...pod, annotations: {} })).toBeUndefined();
       const annotations = { "linkerd.io/created-by": "x", "linkerd.io/proxy-version": "x" };
       // The emulator has no netfilter netlink, and the NRI plugin does not use iptables.
       expect(await runtime.run({ ...pod, annotations })).toContain("the kernel has no netfilter netlink");
-      expect((await fetch(`http://127.0.0.1:${port}/live`)).status).toBe(200);
+      expect((await get(port, "/live")).status).toBe(200);
     } finally {
       child.kill("SIGKILL");
       await runtime.close();
@@ -189,11 +189,11 @@ suite("arm64", missing, () => {
         cluster.service.ports = [port];
         const how = { runner: EMULATOR, executable: plugin.executable };
         operator = await OperatorProcess.start(cluster.cluster, "linkerd-multus-0", [`-webhook-port=${port}`], how);
-        await until("the definition", async () => (await cluster.cluster.config("shop")) !== undefined, 60);
+        await until("the definition", async () => (await cluster.cluster.config("shop")) !== undefined);
         // Through the API server, which trusts the authority that the operator has published.
         const networks = async () =>
           (await cluster.create("shop", {}, { dryRun: true })).annotations["k8s.v1.cni.cncf.io/networks"];
-        await until("a pod's network", async () => (await networks()) === "linkerd-cni", 60);
+        await until("a pod's network", async () => (await networks()) === "linkerd-cni");
       } finally {
         await operator?.end("SIGKILL");
         await cluster.close();

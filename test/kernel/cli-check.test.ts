@@ -5,8 +5,6 @@ import { type Check, CliCluster, cliMissing } from "../support/cli";
 import type { ApiObject } from "../support/real-api";
 import { suite } from "../support/requirements";
 
-jest.setTimeout(300_000);
-
 const NAMESPACE = "linkerd-cni";
 
 const failed = (checks: readonly Check[]) =>

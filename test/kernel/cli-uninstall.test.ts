@@ -1,8 +1,6 @@
 import { CliCluster, cliMissing } from "../support/cli";
 import { suite } from "../support/requirements";
 
-jest.setTimeout(300_000);
-
 const KINDS = [
   ...["daemonsets", "configmaps", "serviceaccounts", "networkpolicies"],
   ...["roles", "rolebindings", "clusterroles", "clusterrolebindings"],

@@ -73,7 +73,7 @@ suite("CNI configuration, loaded by the runtimes' own loaders", missing({ progra
     const found = compare(all.map(({ files }) => files)).map(({ theirs }) => theirs);
     const expected = all.map(({ is: _, files: __, ...answers }) => answers);
     expect(found).toEqual(expected);
-  }, 300_000);
+  });
 
   test("the installer agrees about directories at random", () => {
     const all = fc.sample(directories, 600);
@@ -88,7 +88,7 @@ suite("CNI configuration, loaded by the runtimes' own loaders", missing({ progra
       const loaded = compared.filter(({ theirs }) => theirs[runtime] !== null).length;
       expect(Math.min(loaded, all.length - loaded)).toBeGreaterThan(100);
     }
-  }, 300_000);
+  });
 
   test.each<[string, Directory]>([
     [

@@ -43,7 +43,6 @@ const settings: readonly (readonly [string, Readonly<Record<string, string>>, st
 ];
 
 suite("an installation", missing({ root: true, programs: ["unshare", "mount"] }), () => {
-  jest.setTimeout(60_000);
   let api: ApiStub;
   let node: TestNode;
   let installer: Installer;
@@ -72,8 +71,13 @@ suite("an installation", missing({ root: true, programs: ["unshare", "mount"] })
         .filter((entry) => entry.isFile())
         .map((entry) => join(entry.parentPath, entry.name)),
     );
-    // A temporary file may have gone.
-    const text = (path: string) => (existsSync(path) ? readFileSync(path, "latin1") : "");
+    const text = (path: string) => {
+      try {
+        return readFileSync(path, "latin1");
+      } catch {
+        return ""; // a temporary file that has gone
+      }
+    };
     return new Map(found.map((path) => [path.slice(node.root.length + 1), text(path)]));
   }
 

@@ -12,8 +12,6 @@ import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
 import { missing as lacks, suite } from "../support/requirements";
 
-jest.setTimeout(120_000);
-
 const CNI_PLUGINS = "/usr/lib/cni";
 const missing =
   namespacesMissing() ??

@@ -34,6 +34,7 @@ suite(`${ADDS} meshed ADDs side by side within ${LIMIT / MIB} MiB`, missing({ ro
     plugin = await PluginNode.open(stub);
     stub.close();
     api = await ApiProcess.open(plugin.directory);
+    api.prefer();
     await api.delay(DELAY_MS);
   });
   afterAll(async () => {

@@ -10,8 +10,6 @@ import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
 import { type Installer, TestNode } from "./installer-node";
 
-jest.setTimeout(120_000);
-
 const NAME = "10-k.conflist";
 const LIST = `${JSON.stringify({ cniVersion: "1.0.0", name: "k", plugins: [{ type: "bridge" }] })}\n`;
 /** As long as a page, so that the file does not fit in place of another one either. */
@@ -57,7 +55,7 @@ suite("a configuration directory without space", missing({ root: true, programs:
     await installer.says("ENOSPC");
     expect(node.read(NAME)).toBe(LONG);
     free();
-    await installer.says("ends in our stanza", 60_000);
+    await installer.says("ends in our stanza");
     expect(node.broken()).toEqual([]);
   });
 

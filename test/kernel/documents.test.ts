@@ -15,8 +15,6 @@ import { CRD } from "../support/multus";
 import type { ApiObject } from "../support/real-api";
 import { suite } from "../support/requirements";
 
-jest.setTimeout(300_000);
-
 const pages = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" }).trim().split("\n");
 
 interface Command {
@@ -157,7 +155,8 @@ suite("the documents' commands for a cluster", lacks, () => {
     const namespaces = ["linkerd-cni", "shop", "linkerd", "linkerd-multus"];
     for (const name of namespaces) new LinkerdNamespace(chart, name, { name });
     await cluster.api.create(...(chart.toJson() as ApiObject[]));
-    await cluster.api.create(CRD, shopPod("cart-7d9f", {}, ["app"]) as ApiObject);
+    await cluster.api.create(shopPod("cart-7d9f", {}, ["app"]) as ApiObject);
+    await cluster.api.define(CRD);
   });
   afterAll(() => cluster?.close());
 

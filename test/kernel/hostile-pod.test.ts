@@ -7,8 +7,6 @@ import { hasProgram, namespacesMissing, type Ran } from "../support/netns";
 import { PluginNode } from "../support/plugin";
 import { suite } from "../support/requirements";
 
-jest.setTimeout(300_000);
-
 const missing =
   namespacesMissing() ??
   (process.getuid?.() === 0 ? undefined : "root") ??

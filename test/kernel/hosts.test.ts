@@ -13,8 +13,6 @@ import { hasProgram, namespacesMissing, type Ran } from "../support/netns";
 import { PluginNode } from "../support/plugin";
 import { suite, which } from "../support/requirements";
 
-jest.setTimeout(300_000);
-
 const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
 const peer = process.env["LINKERD_CNI_PEER"];
 const needs = (program: string) => (which(program) === undefined ? program : undefined);

@@ -10,8 +10,6 @@ const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge", 
 const SINGLE = '{"cniVersion":"0.3.1","name":"k","type":"bridge"}\n';
 const CHAINED = "pods that start from now on are chained";
 
-jest.setTimeout(300_000);
-
 let api: ApiStub;
 beforeAll(async () => {
   [api] = await Promise.all([ApiStub.start(json(200, {})), buildPrograms()]);

@@ -4,14 +4,14 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiStub, json } from "../support/api-server";
+import { get as getAt } from "../support/http";
 import { buildPrograms } from "../support/program";
+import { until } from "../support/until";
 import { type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 const PORT = 19_872;
 const POD = "/api/v1/namespaces/linkerd-cni/pods/linkerd-cni-x7k2p";
-
-jest.setTimeout(60_000);
 
 let api: ApiStub;
 let node: TestNode;
@@ -47,19 +47,16 @@ function start(more: Readonly<Record<string, string>> = {}): void {
   });
 }
 
-async function get(path: string): Promise<{ readonly status: number; readonly body: string }> {
-  const response = await fetch(`http://127.0.0.1:${PORT}${path}`);
-  return { status: response.status, body: await response.text() };
-}
+const get = (path: string) => getAt(PORT, path);
 
-async function eventually(holds: () => boolean | Promise<boolean>, withinMs: number): Promise<void> {
-  const until = performance.now() + withinMs;
-  while (!(await holds())) {
-    if (performance.now() > until)
-      throw new Error(`waited ${withinMs} ms in vain; the installer says:\n${installer.log}`);
-    await sleep(20);
-  }
-}
+/** Waits until it answers so. @param text that its answer holds */
+const answersReady = (status: number, text = "") =>
+  until(`${status} ${text}`, async () => {
+    const answer = await get("/ready");
+    return answer.status === status && answer.text.includes(text);
+  }).catch((error: Error) => {
+    throw new Error(`the installer says:\n${installer.log}`, { cause: error });
+  });
 
 test("an installer that starts asks everything once, over one connection, which look-ups then use", async () => {
   const node1 = "/api/v1/nodes/node-1";
@@ -74,49 +71,48 @@ test("an installer that starts asks everything once, over one connection, which 
 
 test("ready when a pod that starts now is chained, and only then", async () => {
   start();
-  await installer.says("ends in our stanza");
+  await answersReady(200);
+  expect(installer.log).toContain("ends in our stanza");
   expect(await get("/ready")).toEqual({
     status: 200,
-    body: "ready\nchaining: edit: the node's container runtime is not known yet\n",
+    text: "ready\nchaining: edit: the node's container runtime is not known yet\n",
   });
-  expect(await get("/live")).toEqual({ status: 200, body: "live\n" });
+  expect(await get("/live")).toEqual({ status: 200, text: "live\n" });
   expect((await get("/else")).status).toBe(404);
-  expect((await get("/metrics")).body).toContain("linkerd_cni_ready 1");
+  expect((await get("/metrics")).text).toContain("linkerd_cni_ready 1");
   node.write("10-k.conflist", "{");
-  await eventually(async () => (await get("/ready")).status === 503, 30_000);
-  expect((await get("/ready")).body).toContain("no valid CNI configuration");
+  await answersReady(503, "no valid CNI configuration");
   node.write("10-k.conflist", LIST);
-  await eventually(async () => (await get("/ready")).status === 200, 30_000);
+  await answersReady(200);
 });
 
 test.each([
   [401, "does not accept this pod's token"],
   [403, "may not get pods"],
-])(
-  "an API server that answers the plugin %i makes it unready, and is asked once in 30 s for the token",
-  async (status, why) => {
-    answers[POD] = () => [status, {}];
-    start();
-    await installer.says("ends in our stanza");
-    for (let round = 0; round < 5; round += 1) expect(await get("/ready")).toMatchObject({ status: 503 });
-    expect((await get("/ready")).body).toContain(why);
-    const { body } = await get("/metrics");
-    expect(body).toContain("linkerd_cni_ready 0");
-    expect(body).toContain("linkerd_cni_chained 1");
-    // At the start it is also asked whose pod this is.
-    expect(api.requests.filter((path) => path === POD)).toHaveLength(2);
-  },
-);
+])("an API server that answers the plugin %i makes it unready, and is not asked at each probe", async (status, why) => {
+  answers[POD] = () => [status, {}];
+  start();
+  await installer.says("ends in our stanza");
+  await answersReady(503, why);
+  const asked = () => api.requests.filter((path) => path === POD).length;
+  const before = asked();
+  for (let round = 0; round < 100; round += 1) expect(await get("/ready")).toMatchObject({ status: 503 });
+  const { text } = await get("/metrics");
+  expect(text).toContain("linkerd_cni_ready 0");
+  expect(text).toContain("linkerd_cni_chained 1");
+  // After some seconds it is asked again.
+  expect(asked() - before).toBeLessThan(20);
+});
 
 test("a token that the API server refused for a while makes it ready again, without another token", async () => {
   answers[POD] = () => [401, {}];
   start();
   await installer.says("ends in our stanza");
-  expect((await get("/ready")).status).toBe(503);
+  await answersReady(503);
   answers[POD] = () => [200, {}];
   // A verdict is remembered for 30 s, see installer/api/access.test.ts.
-  await eventually(async () => (await get("/ready")).status === 200, 120_000);
-}, 180_000);
+  await answersReady(200);
+});
 
 describe("a proxy that the environment names", () => {
   let proxy: Server;
@@ -151,7 +147,7 @@ describe("a proxy that the environment names", () => {
 test("ready without a chain if Multus should call the plugin", async () => {
   start({ CHAINED: "false" });
   await installer.says("left alone: Multus has to call the plugin");
-  await eventually(async () => (await get("/ready").catch(() => ({ status: 0 }))).status === 200, 10_000);
+  await answersReady(200);
   expect(node.read("10-k.conflist")).toBe(LIST);
 });
 
@@ -174,9 +170,9 @@ test("actions of the NRI plugin are published on the pods, also those before the
   start({ CHAINED: "false", NRI_EVENTS: "true" });
   await installer.says("left alone: the NRI plugin redirects pods");
   appendFileSync(log, line("cart", { code: 100, error: "table linkerd-cni differs" }));
-  await eventually(() => posted.length === 2, 20_000);
+  await until("two Events", () => posted.length === 2);
   expect(posted.sort()).toEqual(["Normal LinkerdCNIRedirectMended web", "Warning LinkerdCNIRedirectNotMended cart"]);
-  expect((await get("/metrics")).body).not.toMatch(/^linkerd_cni_plugin_calls_total\{/m);
+  expect((await get("/metrics")).text).not.toMatch(/^linkerd_cni_plugin_calls_total\{/m);
 });
 
 test.each([
@@ -193,11 +189,9 @@ test.each([
   await installer.stop("SIGKILL");
   known = true;
   start({ NODE_NAME: "node-a" });
-  await eventually(async () => (await get("/live").catch(() => ({ status: 0 }))).status === 200, 10_000);
   await installer.says("05-broken.conflist");
-  await eventually(async () => (await get("/ready")).status === status, 5_000);
-  const { body } = await get("/ready");
-  expect(body.includes("05-broken.conflist")).toBe(status === 503);
+  await answersReady(status, status === 503 ? "05-broken.conflist" : "ready");
+  expect((await get("/ready")).text.includes("05-broken.conflist")).toBe(status === 503);
   expect(node.isChained("10-k.conflist")).toBe(true);
 });
 
@@ -223,13 +217,13 @@ test("the plugin's log is followed through a rotation, into the log and the metr
   line({ verb: "ADD", pod: "shop/broken", code: 11, lookupMs: 5000 });
   await installer.says("error: plugin: verb=ADD pod=shop/broken code=11");
   expect(installer.log).not.toContain("before/start");
-  const { body } = await get("/metrics");
-  expect(body).toContain('linkerd_cni_plugin_calls_total{verb="ADD",decision="redirect",code=""} 1');
-  expect(body).toContain('linkerd_cni_plugin_calls_total{verb="ADD",decision="",code="11"} 1');
-  expect(body).toContain('linkerd_cni_plugin_lookup_seconds_bucket{le="0.005"} 1');
-  expect(body).toContain("linkerd_cni_plugin_lookup_seconds_count 2");
-  expect(body).toContain('linkerd_cni_plugin_seconds_sum{verb="ADD"} 0.009');
-  expect(body).toContain('linkerd_cni_plugin_api_requests_count{verb="ADD"} 1');
+  const { text } = await get("/metrics");
+  expect(text).toContain('linkerd_cni_plugin_calls_total{verb="ADD",decision="redirect",code=""} 1');
+  expect(text).toContain('linkerd_cni_plugin_calls_total{verb="ADD",decision="",code="11"} 1');
+  expect(text).toContain('linkerd_cni_plugin_lookup_seconds_bucket{le="0.005"} 1');
+  expect(text).toContain("linkerd_cni_plugin_lookup_seconds_count 2");
+  expect(text).toContain('linkerd_cni_plugin_seconds_sum{verb="ADD"} 0.009');
+  expect(text).toContain('linkerd_cni_plugin_api_requests_count{verb="ADD"} 1');
 });
 
 test("a missing token makes the node unready, and the installer continues", async () => {
@@ -240,22 +234,21 @@ test("a missing token makes the node unready, and the installer continues", asyn
     await get("/ready");
     await sleep(10);
   }
-  expect(await get("/ready")).toMatchObject({ status: 503, body: expect.stringContaining("token") });
-  expect((await get("/metrics")).body).toContain("linkerd_cni_ready 0");
+  await answersReady(503, "token");
+  expect((await get("/metrics")).text).toContain("linkerd_cni_ready 0");
   writeFileSync(join(node.accountDir, "token"), "token");
-  await eventually(async () => (await get("/ready")).status === 200, 30_000);
+  await answersReady(200);
 });
 
 test("a node that cannot reach the API server reports it, and stays ready", async () => {
   start();
-  await eventually(async () => (await get("/ready").catch(() => undefined))?.status === 200, 60_000);
+  await answersReady(200);
   const unreached = /^linkerd_cni_api_server_reachable 0$/m;
-  expect((await get("/metrics")).body).not.toMatch(unreached);
+  expect((await get("/metrics")).text).not.toMatch(unreached);
   const { port } = api;
   api.close();
-  await eventually(async () => (await get("/ready")).body.includes("warning: this node cannot reach"), 60_000);
   const address = `API server 127.0.0.1:${port}: connection refused`;
-  expect(await get("/ready")).toEqual({ status: 200, body: expect.stringContaining(address) });
-  expect((await get("/metrics")).body).toMatch(unreached);
-  expect(installer.log).toContain(`warn: this node cannot reach the API server: ${address}`);
-}, 150_000);
+  await answersReady(200, `warning: this node cannot reach the API server: ${address}`);
+  expect((await get("/metrics")).text).toMatch(unreached);
+  await installer.says(`warn: this node cannot reach the API server: ${address}`);
+});

@@ -3,14 +3,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
-import { until as untilHolds } from "../support/until";
+import { until } from "../support/until";
 import { type Installer, TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
 const RENEWED = LIST.replace("bridge", "ptp");
 const NAME = "10-k.conflist";
-
-jest.setTimeout(60_000);
 
 let node: TestNode;
 let installer: Installer;
@@ -25,20 +23,6 @@ afterEach(async () => {
   node.delete();
 });
 
-/** Waits until a condition holds; a file that is not there is looked for again. */
-const until = (holds: () => boolean) =>
-  untilHolds(
-    "the installer",
-    () => {
-      try {
-        return holds();
-      } catch {
-        return false;
-      }
-    },
-    20,
-  );
-
 const path = (name: string) => join(node.netDir, name);
 const chainedAnew = () => node.isChained(NAME) && node.read(NAME).includes("ptp");
 
@@ -46,7 +30,7 @@ test("a configuration that is truncated, and written a moment later, is chained 
   node.write(NAME, "");
   await sleep(300);
   node.write(NAME, RENEWED);
-  await until(chainedAnew);
+  await until("the new chain", chainedAnew);
   expect(await installer.stop()).toBe(0);
   expect(node.content()).toEqual({ "net.d/10-k.conflist": RENEWED });
 });
@@ -57,9 +41,9 @@ test("the owner's writes to a link's target are chained", async () => {
   writeFileSync(join(real, NAME), LIST);
   rmSync(path(NAME));
   symlinkSync(`../elsewhere/${NAME}`, path(NAME));
-  await until(() => node.isChained(NAME));
+  await until("the chain", () => node.isChained(NAME));
   writeFileSync(join(real, NAME), RENEWED);
-  await until(chainedAnew);
+  await until("the new chain", chainedAnew);
 });
 
 test("while its owner writes a configuration, the chain does not jump to another one", async () => {
@@ -68,13 +52,13 @@ test("while its owner writes a configuration, the chain does not jump to another
   await installer.says("is being changed: waiting");
   expect(node.read("20-other.conflist")).toBe(LIST);
   node.write(NAME, RENEWED);
-  await until(chainedAnew);
+  await until("the new chain", chainedAnew);
   expect(node.read("20-other.conflist")).toBe(LIST);
 });
 
 test("a removed plugin is restored", async () => {
   rmSync(join(node.binDir, "linkerd-cni"));
-  await until(() => node.content()["bin/linkerd-cni"] !== undefined);
+  await until("the plugin", () => existsSync(join(node.binDir, "linkerd-cni")));
 });
 
 test("a mounted stanza that changes reaches the chain", async () => {
@@ -89,7 +73,7 @@ test("a mounted stanza that changes reaches the chain", async () => {
   installer = node.start({ CNI_NETWORK_CONFIG_FILE: file });
   await installer.says("ends in our stanza");
   stanza("debug");
-  await until(() => node.read(NAME).includes('"debug"'));
+  await until("the new stanza", () => node.read(NAME).includes('"debug"'));
   expect(node.isChained(NAME)).toBe(true);
 });
 
@@ -106,7 +90,7 @@ suite("a directory that is mounted, as in a container", missing({ root: true, pr
     expect(installer.log).toContain("net.d was moved or removed on the node");
     expect(node.read(NAME)).toBe(RENEWED);
     installer = node.startMounted();
-    await until(chainedAnew);
+    await until("the new chain", chainedAnew);
   });
 
   test.each([
@@ -130,7 +114,7 @@ suite("a directory that is mounted, as in a container", missing({ root: true, pr
     expect(await installer.end()).toBe(1);
     expect(installer.log).toContain(`${name} was moved or removed on the node`);
     installer = node.startMounted({ CHAINING: "auxiliary" });
-    await until(() => existsSync(join(directory, file)));
+    await until(file, () => existsSync(join(directory, file)));
   });
 });
 
@@ -138,7 +122,7 @@ test("a directory that is not mounted itself may be replaced", async () => {
   renameSync(node.netDir, `${node.netDir}.old`);
   mkdirSync(node.netDir);
   node.write(NAME, RENEWED);
-  await until(chainedAnew);
+  await until("the new chain", chainedAnew);
   node.write(NAME, LIST);
-  await until(() => node.isChained(NAME));
+  await until("the chain", () => node.isChained(NAME));
 });

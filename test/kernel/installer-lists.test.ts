@@ -31,7 +31,7 @@ suite("a list", missing({ root: true }), () => {
     ["with bytes that are not UTF-8", listWith('"caf\xe9"')],
   ])("%s is chained and restored byte for byte", async (_, list) => {
     start(list);
-    await installer.says("ends in our stanza", 60_000);
+    await installer.says("ends in our stanza");
     const chained = readFileSync(join(node.netDir, NAME), "latin1");
     const end = list.lastIndexOf("]}");
     expect([chained.startsWith(list.slice(0, end)), chained.endsWith(list.slice(end))]).toEqual([true, true]);
@@ -45,7 +45,7 @@ suite("a list", missing({ root: true }), () => {
     ["with 9,990 levels", listWith(nested(9_988)), "nests deeper than 1000 levels"],
   ])("%s is named, and not edited", async (_, list, reason) => {
     start(list);
-    await installer.says(`${NAME} ${reason}`, 60_000);
+    await installer.says(`${NAME} ${reason}`);
     await installer.stop("SIGKILL");
     expect(readFileSync(join(node.netDir, NAME), "latin1")).toBe(list);
   });

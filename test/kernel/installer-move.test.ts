@@ -1,13 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ApiStub, json } from "../support/api-server";
+import { get } from "../support/http";
 import { freePort } from "../support/ports";
 import { buildPrograms } from "../support/program";
 import { TestNode } from "./installer-node";
 
 const LIST = '{"cniVersion":"1.0.0","name":"k","plugins":[\n  {"type":"bridge"}\n]}\n';
-
-jest.setTimeout(60_000);
 
 let api: ApiStub;
 let node: TestNode;
@@ -44,8 +43,7 @@ test("another DEST_CNI_BIN_DIR is refused while the former one has an installati
   writeFileSync(join(other, "bridge"), "#!/bin/sh\n", { mode: 0o755 });
   const moved = start("linkerd-cni-bcdfg", { DEST_CNI_BIN_DIR: other, HEALTH_PORT: String(port) });
   await moved.says("an upgrade cannot do that");
-  const answer = await fetch(`http://127.0.0.1:${port}/ready`);
-  expect([answer.status, await answer.text()]).toEqual([503, expect.stringContaining("was changed from")]);
+  expect(await get(port, "/ready")).toEqual({ status: 503, text: expect.stringContaining("was changed from") });
   expect(await moved.stop()).toBe(0);
   expect(node.content()).toEqual(installed);
   api.answer = json(404, {});

@@ -2,11 +2,11 @@ import { type ChildProcess, execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { outputs } from "../../build/paths";
 import { isPlugin } from "../../cni/stanza";
 import { PRIMARY_PLUGINS, writePrimaryPlugins } from "../../installer/primary-plugins.testing";
 import { startProgram } from "../support/program";
+import { until } from "../support/until";
 
 /** Answers VERSION at once, so that a suite of many starts is not about the real plugin's size. */
 export const SMALL_PLUGIN = `#!/bin/sh
@@ -26,6 +26,7 @@ interface Configuration {
 /** One installer's process. */
 export class Installer {
   log = "";
+  private isOver = false;
   private readonly ended: Promise<number | string>;
 
   constructor(private readonly child: ChildProcess) {
@@ -33,7 +34,12 @@ export class Installer {
       this.log += chunk.toString();
     });
     child.stderr?.pipe(process.stderr);
-    this.ended = new Promise((resolve) => child.on("close", (code, signal) => resolve(code ?? signal ?? "")));
+    this.ended = new Promise((resolve) =>
+      child.on("close", (code, signal) => {
+        this.isOver = true;
+        resolve(code ?? signal ?? "");
+      }),
+    );
   }
 
   get pid(): number {
@@ -41,14 +47,10 @@ export class Installer {
   }
 
   /** Resolves when the log holds a text; rejects when the process ends, or takes too long, without. */
-  async says(text: string, withinMs = 15_000): Promise<void> {
-    const until = performance.now() + withinMs;
-    while (!this.log.includes(text)) {
-      if (this.hasEnded || performance.now() > until) {
-        throw new Error(`the installer does not say "${text}" but:\n${this.log}`);
-      }
-      await sleep(5);
-    }
+  async says(text: string): Promise<void> {
+    const isSaid = () => this.log.includes(text);
+    await until("the installer's word", () => isSaid() || this.isOver).catch(() => undefined);
+    if (!isSaid()) throw new Error(`the installer does not say "${text}" but:\n${this.log}`);
   }
 
   /** Closes the log: later lines of the installer are lost. */
@@ -233,8 +235,9 @@ export class TestNode {
     return answersVersion(join(this.binDir, name));
   }
 
+  /** Removes it; an installer that was just killed may still have written into it. */
   delete(): void {
-    rmSync(this.root, { recursive: true, force: true });
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 10 });
   }
 
   private plugins(name: string): readonly Plugin[] {

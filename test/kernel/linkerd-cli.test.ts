@@ -6,8 +6,6 @@ import { CliCluster, cliMissing, shopPod } from "../support/cli";
 import type { ApiObject } from "../support/real-api";
 import { suite } from "../support/requirements";
 
-jest.setTimeout(300_000);
-
 const peer = process.env["LINKERD_PEER"] ?? "";
 
 /** The commands of README, without what follows a `#`. */

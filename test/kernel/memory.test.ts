@@ -6,6 +6,7 @@ import { outputs } from "../../build/paths";
 import { Annotation, OperatorPath } from "../../cni/contract";
 import { reviewOf } from "../support/admission-review";
 import { ApiStub } from "../support/api-server";
+import { get } from "../support/http";
 import { failing, meshedPod, NODE, ownedBy, passed, running } from "../support/meshed-pod";
 import { PodsApi } from "../support/pods-api";
 import { freePort } from "../support/ports";
@@ -51,8 +52,6 @@ const CROWD = Array.from({ length: 31_000 }, () => ({ a: 0 }));
 /** A review of a pod with nearly as many parts as it may have. */
 const crowdedReview = (namespace: string): string => reviewOf(namespace, { spec: { crowd: CROWD } });
 
-jest.setTimeout(120_000);
-
 describe("memory of the image's programs, as the image runs them, with TLS, probes and metrics in use", () => {
   let api: ApiStub;
   let node: TestNode;
@@ -81,7 +80,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     node.delete();
   });
 
-  const askAt = (port: number) => (path: string) => fetch(`http://127.0.0.1:${port}/${path}`);
+  const askAt = (port: number) => (path: string) => get(port, `/${path}`);
 
   /** Starts a program and waits until it is ready. @param server the API server's port */
   async function start(
@@ -103,7 +102,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
       }),
     });
     const ask = askAt(port);
-    await until("it to be ready", async () => (await ask("ready").catch(() => undefined))?.status === 200);
+    await until("it to be ready", async () => (await ask("ready")).status === 200);
   }
 
   test.each(["install", "repair", "nri", "multus"] as const)("%s logs its limit at debug level", async (name) => {
@@ -164,8 +163,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
         args: operator.flags,
         env: environmentOf(node, api, port),
       });
-      const isReady = async () => (await askAt(port)("readyz").catch(() => undefined))?.status === 200;
-      await until("it to be ready", isReady);
+      await until("it to be ready", async () => (await askAt(port)("readyz")).status === 200);
     });
 
     const peak = () => kilobytes(child?.pid, "VmHWM");
@@ -277,7 +275,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
     /** Waits until a broken pod is deleted, and with it all that the watch has brought before. */
     async function repaired(name: string): Promise<void> {
       pods.put(meshedPod(name, { status: failing }));
-      await until("the deletion", () => pods.deletions.some((each) => each.name === name), 60);
+      await until("the deletion", () => pods.deletions.some((each) => each.name === name));
     }
 
     test(`${PASSING} pods that come and go cost at most 1 MiB`, async () => {
@@ -304,7 +302,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
       await repaired("before");
       const before = kilobytes(child?.pid, "VmRSS");
       pods.put(meshedPod("large", { metadata: { annotations: { filler: "x".repeat(1024 * 1024) } }, status: failing }));
-      await until("its deletion", () => pods.deletions.some(({ name }) => name === "large"), 60);
+      await until("its deletion", () => pods.deletions.some(({ name }) => name === "large"));
       await repaired("after");
       const [peak, after] = [kilobytes(child?.pid, "VmHWM"), kilobytes(child?.pid, "VmRSS")];
       process.stdout.write(`repair, an event of 1 MiB: ${before} kB, peak ${peak} kB, then ${after} kB\n`);
@@ -321,7 +319,7 @@ describe("memory of the image's programs, as the image runs them, with TLS, prob
       for (let round = 0; round < ROUNDS; round += 1) {
         // Not the file that a container runtime takes: repairs of that one wait longer each time.
         node.write("90-other.conflist", JSON.stringify({ name: `other-${round}`, plugins: [{ type: "ptp" }] }));
-        await Promise.all(["ready", "live", "metrics"].map(async (path) => (await askAt(port)(path)).text()));
+        await Promise.all(["ready", "live", "metrics"].map(askAt(port)));
       }
       const pid = child?.pid ?? 0;
       return { own: kilobytes(pid, "RssAnon"), descriptors: descriptors(pid) };

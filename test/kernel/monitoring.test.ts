@@ -41,7 +41,7 @@ suite("monitoring with a real API server and the Prometheus Operator's own kinds
     for (const path of Object.values(collections)) {
       await until(path, async () => (await api.request({ path })).status === 200);
     }
-  }, 90_000);
+  });
 
   afterAll(() => api.close());
 

@@ -130,7 +130,7 @@ suite("two operators while everything changes at once, on a real API server", re
     const any = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
     await configure(2102);
     await Promise.all([join(), join()]);
-    await until("a leader", () => operators.some((operator) => operator.said("leads: ")), 60);
+    await until("a leader", () => operators.some((operator) => operator.said("leads: ")));
     for (let step = 0; step < STEPS; step++) {
       for (let each = step * PACE; each < (step + 1) * PACE; each++) await events[each]?.();
       await any(deeds)(any(NAMESPACES));
@@ -149,7 +149,7 @@ suite("two operators while everything changes at once, on a real API server", re
     expect(before.length).toBeGreaterThan(0);
     // The leader's queue is in order: whatever it would still write comes before this.
     await cluster.namespace(LAST, "enabled");
-    await until(`the definition in ${LAST}`, async () => (await cluster.definition(LAST)) !== undefined, 60);
+    await until(`the definition in ${LAST}`, async () => (await cluster.definition(LAST)) !== undefined);
     expect(await versions()).toEqual(before);
     const leading = await Promise.all(operators.slice(2).map((operator) => operator.metric("leader")));
     expect(leading.reduce((sum, each) => sum + each, 0)).toBe(1);

@@ -4,9 +4,6 @@ import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 import { until } from "../support/until";
 
-// A takeover of the lease takes 15 s, an API server's start longer on a busy machine.
-jest.setTimeout(120_000);
-
 /** Fields that the chart writes, and one of the future. */
 const STANZA = {
   name: "linkerd-cni",
@@ -72,7 +69,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     await until("the first attempt", () => waits() > 0);
     await cluster.installMultus();
     const invalid = () => eventsOf(CNI_NAMESPACE, "LinkerdMultusConfigInvalid");
-    await until("the Event", async () => (await invalid()).length > 0, 60);
+    await until("the Event", async () => (await invalid()).length > 0);
     expect(await invalid()).toEqual([
       expect.objectContaining({
         note: expect.stringContaining("ConfigMap linkerd-cni/linkerd-cni-config does not exist"),
@@ -218,7 +215,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     await made("unseen");
     await made("linkerd");
     await gone("shop");
-    expect(running.log.filter((line) => /watch of .*: 410/.test(line))).not.toEqual([]);
+    await until("its word", () => running.log.some((line) => /watch of .*: 410/.test(line)));
   });
 
   test("when Multus is removed and installed again, all definitions exist again", async () => {
@@ -226,10 +223,10 @@ suite("the operator's definitions with a real API server, with the chart's right
     await until("the lead", () => running.said("leads: "));
     const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${CRD.metadata.name}`;
     await cluster.api.json({ method: "DELETE", path });
-    await until("the kind to be gone", async () => (await cluster.api.request({ path })).status === 404, 60);
-    await until("its word", () => running.said("waits for Multus"), 60);
+    await until("the kind to be gone", async () => (await cluster.api.request({ path })).status === 404);
+    await until("its word", () => running.said("waits for Multus"));
     await cluster.installMultus();
-    await until("the definitions", async () => (await cluster.definition("linkerd")) !== undefined, 60);
+    await until("the definitions", async () => (await cluster.definition("linkerd")) !== undefined);
     await made("unseen");
   });
 });

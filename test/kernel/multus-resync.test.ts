@@ -14,8 +14,6 @@ import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 import { until } from "../support/until";
 
-jest.setTimeout(120_000);
-
 suite("the operator's resync, with a clock that runs faster", realApiMissing(), () => {
   let cluster!: MultusApi;
   beforeAll(async () => {

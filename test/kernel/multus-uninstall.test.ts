@@ -2,6 +2,7 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileS
 import { join } from "node:path";
 import { hostArchitecture } from "../../build/architecture";
 import { buildPlugin } from "../../build/programs";
+import { LOOKUP_SOCKET_NAME } from "../../cni/contract";
 import { paths } from "../cluster/paths";
 import { MultusApi } from "../support/multus";
 import { Node } from "../support/netns";
@@ -10,8 +11,6 @@ import { realApiMissing } from "../support/real-api";
 import { missing, suite } from "../support/requirements";
 import { until } from "../support/until";
 import { type Installer, TestNode } from "./installer-node";
-
-jest.setTimeout(120_000);
 
 const MULTUS = join(paths.binaries, "multus", "multus");
 const PRIMARY = join(paths.binaries, "containerd-2", "loopback");
@@ -89,6 +88,11 @@ suite("an uninstall under the real Multus", lacking(), () => {
     return ends;
   };
   const endAtOnce = (pods: readonly string[]) => Promise.all(pods.map(end));
+  /** Starts an installer, and waits until it has the node: then plugins can look pods up. */
+  const install = async () => {
+    installer = node.start({ CHAINED: "false", KUBERNETES_SERVICE_PORT: String(cluster.api.admin.port) });
+    await until("look-ups", () => existsSync(join(node.root, LOOKUP_SOCKET_NAME)));
+  };
   const uninstall = async () => {
     expect(await installer.stop()).toBe(0);
     return [] as readonly string[];
@@ -127,9 +131,8 @@ suite("an uninstall under the real Multus", lacking(), () => {
     writeFileSync(join(node.accountDir, "ca.crt"), admin.ca ?? "");
     node.write("00-multus.conf", JSON.stringify(multusConfig(node)));
     before = Object.keys(node.content());
-    installer = node.start({ CHAINED: "false", KUBERNETES_SERVICE_PORT: String(admin.port) });
+    await install();
     const kubeconfigPath = join(node.netDir, "ZZZ-linkerd-cni-kubeconfig");
-    await until("the plugin to be installed", async () => existsSync(join(node.binDir, "linkerd-cni")));
     const config = {
       cniVersion: "1.0.0",
       name: "linkerd-cni",
@@ -195,8 +198,7 @@ suite("an uninstall under the real Multus", lacking(), () => {
         ...["bin/linkerd-cni.attached", "bin/linkerd-cni.attached/sandbox0@net1"],
       ].sort(),
     );
-    installer = node.start({ CHAINED: "false", KUBERNETES_SERVICE_PORT: String(cluster.api.admin.port) });
-    await until("the plugin to be installed", async () => existsSync(join(node.binDir, "linkerd-cni")));
+    await install();
     expect(await endOneByOne(PODS.slice(0, 1))).toEqual(["done"]);
     expect(node.answers()).toBe(true);
     await uninstall();

@@ -6,8 +6,6 @@ import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 import { until } from "../support/until";
 
-jest.setTimeout(300_000);
-
 const MULTUS = "linkerd.io/multus";
 const INJECT = "linkerd.io/inject";
 const NETWORKS = "k8s.v1.cni.cncf.io/networks";
@@ -41,11 +39,11 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
       ),
     );
     for (const replica of replicas) {
-      await until("the webhook", async () => (await replica.ask("/readyz").catch(() => undefined))?.status === 200, 90);
+      await until("the webhook", async () => (await replica.ask("/readyz").catch(() => undefined))?.status === 200);
     }
     api.service.ports = ports;
     // The API server learns of the authority a moment later.
-    await until("the first pod", async () => (await api.create("plain", {}, { dryRun: true })).status === 201, 60);
+    await until("the first pod", async () => (await api.create("plain", {}, { dryRun: true })).status === 201);
   }
 
   async function stop(): Promise<void> {
@@ -165,16 +163,12 @@ suite("the operator's webhook, called by a real API server, with the chart's rig
       const bundles = new Set<string | undefined>();
       for (const round of [1, 2, 3]) {
         await api.emptySecret();
-        await until(
-          `rotation ${round}`,
-          async () => {
-            bundles.add(await api.caBundle());
-            return (await rotations()).every((count) => count >= round);
-          },
-          100,
-        );
+        await until(`rotation ${round}`, async () => {
+          bundles.add(await api.caBundle());
+          return (await rotations()).every((count) => count >= round);
+        });
       }
-      await until("500 pods", () => answers.length >= 500, 120);
+      await until("500 pods", () => answers.length >= 500);
       await end();
       const failed = answers.filter(
         ({ status, annotations }) => status !== 201 || annotations[NETWORKS] !== "linkerd-cni",

@@ -16,8 +16,6 @@ import { realApiMissing } from "../support/real-api";
 import { suite } from "../support/requirements";
 import { until } from "../support/until";
 
-jest.setTimeout(120_000);
-
 suite("writes that meet others' on a real API server", realApiMissing(), () => {
   let cluster!: MultusApi;
   let transport: ReturnType<typeof httpsTransport>;

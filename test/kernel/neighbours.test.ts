@@ -26,8 +26,6 @@ import { buildPrograms } from "../support/program";
 import { until } from "../support/until";
 import { type Installer, TestNode } from "./installer-node";
 
-jest.setTimeout(300_000);
-
 /** Writes a file into a directory, so that a reader may see any state in between. */
 type Writer = (directory: string, name: string, text: string) => Promise<void>;
 
@@ -165,7 +163,7 @@ describe.each(Object.entries(NEIGHBOURS))("%s", (_, { fixture: folder, name, wri
 
   test("is installed later, and updated while no installer runs", async () => {
     installer = node.start();
-    await installer.says("linkerd-cni.journal\n", 60_000);
+    await installer.says("linkerd-cni.journal\n");
     await write(first);
     await follows(first);
     await installer.stop("SIGKILL");
@@ -191,31 +189,17 @@ test("Flannel, from a .conf to a .conflist of the same stem, gets both back", as
   expect(node.content()).toEqual({ [`net.d/${conf}`]: former, [`net.d/${conflist}`]: text });
 });
 
-/** Reads all configurations again at each change in their directory, as a runtime with libcni 1.3 does. */
-function readAgain(): FSWatcher {
-  return watch(node.netDir, () => {
-    for (const entry of readdirSync(node.netDir, { withFileTypes: true })) {
-      if (!entry.isDirectory()) continue;
-      try {
-        readdirSync(join(node.netDir, entry.name));
-      } catch {
-        // It has just been removed.
-      }
-    }
-  });
-}
-
 describe("on a runtime that reads drop-ins", () => {
   const RUNTIME = "containerd://2.2.9";
   let api: ApiStub;
-  let reader: FSWatcher;
+  let reader: ReturnType<TestNode["readAsRuntime"]>;
   beforeAll(async () => {
     api = await ApiStub.start(json(200, { status: { nodeInfo: { containerRuntimeVersion: RUNTIME } } }));
   });
   afterAll(() => api.close());
   beforeEach(() => {
     writeFileSync(join(node.accountDir, "ca.crt"), api.ca);
-    reader = readAgain();
+    reader = node.readAsRuntime();
   });
   afterEach(() => reader.close());
 
@@ -224,16 +208,12 @@ describe("on a runtime that reads drop-ins", () => {
   const dropin = (text: string) => join(node.netDir, JSON.parse(text).name, "99-linkerd-cni.conf");
   /** Waits until ours is beside the list, which is as its owner has written it. */
   const isBeside = (name: string, text: string) =>
-    until(
-      "the drop-in",
-      () => existsSync(dropin(text)) && existsSync(join(node.netDir, name)) && node.read(name) === text,
-      180,
-    );
+    until("the drop-in", () => existsSync(dropin(text)) && node.read(name) === text, 180);
 
   test("Cilium with cni.exclusive does not change a folder: ours works beside it, and neither writes again", async () => {
     const cilium = new ExclusiveCilium(node.netDir);
     installer = start("dropin");
-    await installer.says(CHAINED_NOTE, 180_000);
+    await installer.says(CHAINED_NOTE);
     await isBeside(ExclusiveCilium.file, cilium.text);
     expect(await installer.stop()).toBe(0);
     await cilium.stop();
@@ -281,7 +261,7 @@ class ExclusiveCilium {
 test("Cilium with cni.exclusive removes the chain each time: the log says so, and Cilium has its file", async () => {
   const cilium = new ExclusiveCilium(node.netDir);
   installer = node.start();
-  await installer.says("waiting to change it again", 60_000);
+  await installer.says("waiting to change it again");
   expect(installer.log).toContain("another program changed");
   expect(await installer.stop()).toBe(0);
   await cilium.stop();

@@ -15,8 +15,6 @@ import { freePort } from "../support/ports";
 import { kilobytes } from "../support/processes";
 import { missing, suite } from "../support/requirements";
 
-jest.setTimeout(120_000);
-
 const INJECTED = { "linkerd.io/created-by": "linkerd/proxy-injector x", "linkerd.io/proxy-version": "x" };
 /** How many probes in a row fail until it restarts a container. */
 const FAILURE_THRESHOLD = 3;
@@ -75,7 +73,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
 
   /** Waits until a daemon, which may not listen yet, has looked at all pods. */
   const becomesReady = (daemon: Started) =>
-    eventually(async () => ((await daemon.ask("/ready").catch(() => [0]))[0] === 200 ? true : undefined));
+    eventually(async () => (await daemon.ask("/ready"))[0] === 200 || undefined);
 
   /** A probe's answer; that of a later one if the connection is ended, as the kubelet asks again. */
   async function probed(daemon: Started, path: string): Promise<[number, string]> {
@@ -269,7 +267,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
         async (runtime) => {
           await runtime.synchronized();
           // The runtime allows 2 s, for what waits before this pod, too.
-          expect(await runtime.run(looked)).toMatch(/within [1-6]\d\d ms/);
+          expect(await runtime.run(looked)).toMatch(/within [1-6]?\d?\d ms/);
         },
         {},
         withRunDir(api.runDir),
@@ -383,7 +381,7 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     /** Waits until a daemon, which may not listen yet, says why it is not ready. */
     const unready = (daemon: Started) =>
       eventually(async () => {
-        const [status, text] = await daemon.ask("/ready").catch(() => [0, ""] as const);
+        const [status, text] = await daemon.ask("/ready");
         return status === 503 && text.includes(problem()) ? true : undefined;
       });
 
@@ -434,8 +432,8 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
     const daemon = await start();
     try {
       const [status, text] = await eventually(async () => {
-        const answer = await daemon.ask("/ready").catch(() => undefined);
-        return answer?.[1].includes("nri.sock") ? answer : undefined;
+        const answer = await daemon.ask("/ready");
+        return answer[1].includes("nri.sock") ? answer : undefined;
       });
       expect(status).toBe(503);
       expect(text).toBe(

@@ -7,8 +7,6 @@ import { buildExecutable } from "../../build/engine";
 import { root } from "../../build/paths";
 import { PRODUCT } from "../../build/programs";
 
-jest.setTimeout(300_000);
-
 let directory: string;
 let executable: string;
 const folder = (...names: readonly string[]) => join(directory, "k", ...names);

@@ -6,8 +6,6 @@ import { PluginNode } from "../support/plugin";
 import { suite } from "../support/requirements";
 
 const peer = process.env["LINKERD_CNI_PEER"];
-jest.setTimeout(60_000);
-
 const missing =
   namespacesMissing() ??
   (peer === undefined ? "LINKERD_CNI_PEER to name linkerd's plugin" : undefined) ??

@@ -8,8 +8,7 @@ import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing, type Ran } from "../support/netns";
 import { PluginNode } from "../support/plugin";
 import { suite } from "../support/requirements";
-
-jest.setTimeout(300_000);
+import { until } from "../support/until";
 
 const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
 const traced = hasProgram("strace", "-V") ? it : it.skip;
@@ -71,10 +70,11 @@ suite("robustness", missing, () => {
 
   it("a pod that ends during the lookup costs no other its namespace: the one that was checked is entered", async () => {
     const doomed = new AbortController();
-    api.answer = (request, response) => {
+    api.answer = async (request, response) => {
       process.kill(Number(pod.split("/")[2]), "SIGKILL");
-      setTimeout(() => meshed(request, response), 100);
       doomed.abort();
+      await until("its end", () => !existsSync(pod));
+      meshed(request, response);
     };
     const { document, status } = await plugin.call(plugin.environment(pod), config);
     expect(doomed.signal.aborted).toBe(true);

@@ -53,8 +53,6 @@ interface DaemonSet {
   };
 }
 
-jest.setTimeout(120_000);
-
 suite("a rollout over five nodes", realApiMissing(), () => {
   let api: RealApi;
   let controller: DaemonSetController;
@@ -86,7 +84,7 @@ suite("a rollout over five nodes", realApiMissing(), () => {
     await roll("1", GOOD);
     await rolledOut("1");
     kubelet.watchful = true;
-  }, 120_000);
+  });
   afterAll(async () => {
     await kubelet?.stop();
     controller?.stop();
@@ -112,7 +110,7 @@ suite("a rollout over five nodes", realApiMissing(), () => {
       if (status.numberAvailable !== NODES.length || status.updatedNumberScheduled !== NODES.length) return false;
       return (await kubelet.pods()).every(({ metadata: { labels } }) => labels["version"] === version);
     };
-    await until(`version ${version} on all nodes`, isDone, 60);
+    await until(`version ${version} on all nodes`, isDone);
   }
 
   let revisions = 20;
@@ -163,7 +161,7 @@ suite("a rollout over five nodes", realApiMissing(), () => {
     await roll("2", NEWER);
     const waiting = async () =>
       (await kubelet.pods()).some((pod) => targetOf(pod) === "node-3" && pod.spec.nodeName === undefined);
-    await until("a pod that waits for node-3", waiting, 60);
+    await until("a pod that waits for node-3", waiting);
     const [old] = (await kubelet.pods()).filter(({ spec }) => spec.nodeName === "node-3");
     await api.json({ method: "DELETE", path: `${PODS}/${old?.metadata.name}` });
     await rolledOut("2");

@@ -30,7 +30,7 @@ suite("two tools that manage one installation", realApiMissing(), () => {
     api = await RealApi.start("nobody");
     // Multus' operator reads the plugin's configuration there.
     await api.create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "linkerd-cni" } });
-  }, 120_000);
+  });
   afterAll(() => api?.close());
 
   const namespaces = cases.map((_, index) => `tools-${index}`);
@@ -64,6 +64,5 @@ suite("two tools that manage one installation", realApiMissing(), () => {
         await api.json({ method: "DELETE", path: at(object, "helm") });
       }
     },
-    60_000,
   );
 });

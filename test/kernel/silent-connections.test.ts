@@ -11,6 +11,7 @@ import { eventually } from "../../nri/runtime.testing";
 import { reviewOf } from "../support/admission-review";
 import { ApiStub } from "../support/api-server";
 import { bundleCrowd, CrowdProcess } from "../support/crowd-process";
+import { get } from "../support/http";
 import { freePort } from "../support/ports";
 import { mebibytes } from "../support/processes";
 import { buildPrograms, type ProgramName, startProgram } from "../support/program";
@@ -155,11 +156,10 @@ describe("with thousands of hostile connections", () => {
 
   /** The status of a probe's answer. */
   async function ask(port: number, path: string): Promise<number> {
-    return (await fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: "close" } })).status;
+    return (await get(port, path)).status;
   }
 
-  const ready = (port: number, path: string) =>
-    eventually(async () => ((await ask(port, path).catch(() => 0)) === 200 ? true : undefined));
+  const ready = (port: number, path: string) => eventually(async () => (await ask(port, path)) === 200 || undefined);
 
   async function surround({ isResetting = false, ...sent }: Flood, ports: Partial<Record<"http" | "tls", number>>) {
     const size = CLIENTS / Object.keys(ports).length;

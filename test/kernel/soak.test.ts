@@ -101,7 +101,7 @@ suite("a soak", missing({ root: true }), () => {
       // Not the file that a container runtime takes: repairs of that one wait longer each time.
       node.write("90-other.conflist", JSON.stringify({ name: `other-${at}`, plugins: [{ type: "ptp" }] }));
       rmSync(join(node.binDir, "linkerd-cni"));
-      await until("the plugin", () => existsSync(join(node.binDir, "linkerd-cni")), 120);
+      await until("the plugin", () => existsSync(join(node.binDir, "linkerd-cni")));
       return at + 1;
     });
   });
@@ -147,7 +147,7 @@ suite("a soak", missing({ root: true }), () => {
     const seen = endWatches(isRefused);
     const [count, what] = isRefused ? [REFUSED, ", half of them refused"] : [WATCHES, ""];
     await flat(`${name}, ${count} watches${what}`, count, async (at) => {
-      await until("the next watch", () => seen.count > at, 120);
+      await until("the next watch", () => seen.count > at);
       return seen.count;
     });
   }

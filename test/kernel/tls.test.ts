@@ -13,8 +13,6 @@ import type { ApiServer } from "../../kubernetes/api-server";
 import { authority, type CertificateOptions, certificate, type Issued } from "../../system/certificates.testing";
 import { type Connection, TlsServer, type TlsServerOptions } from "../support/tls-server";
 
-jest.setTimeout(120_000);
-
 const POD = JSON.stringify({
   kind: "Pod",
   apiVersion: "v1",
@@ -368,6 +366,7 @@ interface Outcome {
   readonly requests: number;
 }
 
+const SILENCE_MS = 3000;
 /** Cases that wait for the deadline: they run beside the others. */
 const isSlow = (name: string) => cases[name]?.does === timeIsOver || name.startsWith("says nothing");
 
@@ -394,7 +393,8 @@ describe("the API server", () => {
     const server = await TlsServer.start({ answer, ...one.server, tls: { cert, key, ...one.server?.tls } });
     try {
       const to: ApiServer = { host: "127.0.0.1", port: server.port, ca: ca.cert, token: "secret", ...one.trust };
-      const { stdout } = await promisify(execFile)(executable, ["ask", JSON.stringify(to)]);
+      const limitMs = isSlow(name) ? SILENCE_MS : 60_000;
+      const { stdout } = await promisify(execFile)(executable, ["ask", JSON.stringify(to), String(limitMs)]);
       return { ...JSON.parse(stdout), requests: server.requests.length };
     } finally {
       server.close();

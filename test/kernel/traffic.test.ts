@@ -10,8 +10,6 @@ import { hasProgram, namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
 import { suite } from "../support/requirements";
 
-jest.setTimeout(60_000);
-
 const missing =
   namespacesMissing() ??
   (process.getuid?.() === 0 ? undefined : "root") ??

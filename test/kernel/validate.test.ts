@@ -5,8 +5,6 @@ import { namespacesMissing } from "../support/netns";
 import { PluginNode } from "../support/plugin";
 import { suite } from "../support/requirements";
 
-jest.setTimeout(60_000);
-
 const linkerd = { "proxy-uid": 2102, ipv6: true, "iptables-mode": "native" };
 const ADDRESSES = ["10.99.0.2", "fd99::2"];
 

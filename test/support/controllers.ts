@@ -9,6 +9,7 @@ import { readSettings } from "../../controllers/repair/settings";
 import type { ApiServer } from "../../kubernetes/api-server";
 import { type Clock, systemClock } from "../../process/clock";
 import { createLog } from "../../process/log";
+import { get } from "./http";
 import { NODE } from "./meshed-pod";
 import { metricIn } from "./metrics";
 import { freePort } from "./ports";
@@ -121,12 +122,7 @@ export class RunningController {
     const { signal } = made.stopping;
     if (options.isBuilt) {
       made.done = runBuilt({ args: ["--log-level=debug", ...args], env }, made.log, signal);
-      const listens = () =>
-        made.ask("/live").then(
-          () => true,
-          () => false,
-        );
-      await Promise.race([made.done, until("its port", listens)]);
+      await Promise.race([made.done, until("its port", async () => (await made.ask("/live")).status > 0)]);
     } else {
       const log = createLog("debug", "plain", (line) => made.log.push(line));
       made.done = runRepairController({ settings: readSettings(args, env), log, clock: made.clock, signal });
@@ -135,9 +131,8 @@ export class RunningController {
   }
 
   /** Status and text that the admin port answers. */
-  async ask(path: string): Promise<{ status: number; text: string }> {
-    const response = await fetch(`http://127.0.0.1:${this.port}${path}`);
-    return { status: response.status, text: await response.text() };
+  ask(path: string): ReturnType<typeof get> {
+    return get(this.port, path);
   }
 
   /** The value of a metric without labels. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { App, Chart } from "cdk8s";
 import { LinkerdMultus } from "../../constructs/multus/linkerd-multus";
 import type { ApiServer } from "../../kubernetes/api-server";
+import { get } from "./http";
 import { metricIn } from "./metrics";
 import { freePort } from "./ports";
 import { type ProgramOptions, startProgram } from "./program";
@@ -93,12 +94,9 @@ export class MultusApi {
     await this.api.create(...objects.filter(({ kind }) => KINDS.includes(kind)));
   }
 
-  /** What Multus brings; the API server takes a moment to serve it. */
-  async installMultus(): Promise<void> {
-    const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    await this.api.json({ method: "POST", path, body: CRD });
-    const served = async () => (await this.api.request({ path: this.definitionsPath() })).status === 200;
-    await until("the kind to be served", served);
+  /** What Multus brings. */
+  installMultus(): Promise<void> {
+    return this.api.define(CRD);
   }
 
   async namespace(name: string, multus?: string): Promise<void> {
@@ -214,10 +212,8 @@ export class OperatorProcess {
     return this.log.some((line) => line.includes(text));
   }
 
-  async ask(path: "/healthz" | "/readyz" | "/metrics"): Promise<{ readonly status: number; readonly text: string }> {
-    const port = path === "/metrics" ? this.ports.metrics : this.ports.health;
-    const response = await fetch(`http://127.0.0.1:${port}${path}`);
-    return { status: response.status, text: await response.text() };
+  ask(path: "/healthz" | "/readyz" | "/metrics"): ReturnType<typeof get> {
+    return get(path === "/metrics" ? this.ports.metrics : this.ports.health, path);
   }
 
   /** A metric's value; `name` with labels if it has any. */

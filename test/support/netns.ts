@@ -1,8 +1,8 @@
 /** Pod sandboxes for tests: separate network namespaces, as root or, in a user namespace, as any user. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
 import { which } from "./requirements";
+import { until } from "./until";
 
 const isRoot = process.getuid?.() === 0;
 const HOLD = ["sleep", "3600"];
@@ -109,18 +109,9 @@ export class Node {
   private async hold([command = "", ...args]: readonly string[]): Promise<number> {
     const holder = spawn(command, args, { stdio: "ignore" });
     this.holders.push(holder);
-    for (let tries = 0; tries < 5_000 && holder.exitCode === null; tries++) {
-      await sleep(2);
-      if (holder.pid !== undefined && programOf(holder.pid) === HOLD[0]) return holder.pid;
-    }
-    throw new Error(`${command} ${args.join(" ")} made no namespace`);
-  }
-}
-
-function programOf(pid: number): string | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
-  } catch {
-    return undefined;
+    const { pid = 0 } = holder;
+    const isThere = () => readFileSync(`/proc/${pid}/comm`, "utf8").trim() === HOLD[0];
+    await until(`the namespace that ${command} ${args.join(" ")} makes`, isThere);
+    return pid;
   }
 }

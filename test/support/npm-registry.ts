@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { until } from "./until";
 
 /** Verdaccio on the loopback, without the public registry behind it. */
 export class NpmRegistry {
@@ -26,17 +26,17 @@ export class NpmRegistry {
     await writeFile(config, JSON.stringify(settings));
     const server = spawn("verdaccio", ["--config", config, "--listen", address], { stdio: "ignore" });
     const url = `http://${address}/`;
-    for (let tries = 0; tries < 300 && server.exitCode === null; tries++) {
-      const token = await addUser(url).catch(() => undefined);
-      if (token !== undefined) {
-        const credentials = join(directory, "npmrc");
-        await writeFile(credentials, `//${address}/:_authToken=${token}\n`);
-        return new NpmRegistry(url, credentials, server);
-      }
-      await sleep(100);
-    }
-    server.kill("SIGKILL");
-    throw new Error(`verdaccio does not answer on ${address}`);
+    const credentials = join(directory, "npmrc");
+    const registry = new NpmRegistry(url, credentials, server);
+    const answers = async () => {
+      await writeFile(credentials, `//${address}/:_authToken=${await addUser(url)}\n`);
+      return true;
+    };
+    await until(`verdaccio on ${address}`, answers).catch(async (error: Error) => {
+      await registry.stop();
+      throw error;
+    });
+    return registry;
   }
 
   async stop(): Promise<void> {

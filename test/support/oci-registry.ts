@@ -1,9 +1,10 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { root } from "../../build/paths";
+import { get } from "./http";
+import { until } from "./until";
 
 const run = promisify(execFile);
 
@@ -38,17 +39,13 @@ export class OciRegistry {
     const config = join(directory, "registry.json");
     await writeFile(config, registryConfig(address, storage, htpasswd));
     const server = spawn("docker-registry", ["serve", config], { stdio: "ignore" });
-    for (let tries = 0; tries < 200; tries++) {
-      const answers = await fetch(`http://${address}/v2/`).then(
-        () => true,
-        () => false,
-      );
-      if (answers) return new OciRegistry(address, storage, server);
-      if (server.exitCode !== null) break;
-      await sleep(50);
-    }
-    server.kill("SIGKILL");
-    throw new Error(`docker-registry does not answer on ${address}`);
+    const registry = new OciRegistry(address, storage, server);
+    const answers = async () => (await get(port, "/v2/")).status > 0;
+    await until(`docker-registry on ${address}`, answers).catch(async (error: Error) => {
+      await registry.stop();
+      throw error;
+    });
+    return registry;
   }
 
   async stop(): Promise<void> {

@@ -1,4 +1,4 @@
-import { createServer } from "node:net";
+import { createServer, type ListenOptions, type Server } from "node:net";
 
 /**
  * Ports below those that the kernel gives to outgoing connections and to listeners without a port: one of these could
@@ -6,24 +6,28 @@ import { createServer } from "node:net";
  */
 const [FIRST, COUNT] = [20_000, 10_000];
 
-/** Ports that were handed out: they must not be handed out again before they are in use. */
-const given = new Set<number>();
-
-function isFree(port: number): Promise<boolean> {
+function listens(server: Server, on: ListenOptions): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const server = createServer().once("error", (error: NodeJS.ErrnoException) =>
+    server.once("error", (error: NodeJS.ErrnoException) =>
       error.code === "EADDRINUSE" ? resolve(false) : reject(error),
     );
-    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+    server.listen(on, () => resolve(true));
   });
 }
 
-/** A free port on the loopback address, never the same twice in a process. */
+/** Whether nothing listens on a port, and no test on this machine has it: an abstract socket tells the others. */
+async function isFree(port: number): Promise<boolean> {
+  if (!(await listens(createServer().unref(), { path: `\0linkerd-cni-test-port-${port}` }))) return false;
+  const server = createServer();
+  const is = await listens(server, { port, host: "127.0.0.1" });
+  if (is) await new Promise((resolve) => server.close(resolve));
+  return is;
+}
+
+/** A free port on the loopback address. No test that runs at the same time gets it, too. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * COUNT);
-    if (given.has(port) || !(await isFree(port))) continue;
-    given.add(port);
-    return port;
+    if (await isFree(port)) return port;
   }
 }

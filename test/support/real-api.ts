@@ -38,8 +38,18 @@ export function collectionOf({ apiVersion, kind, metadata: { namespace } }: ApiO
   return `${group}${namespace === undefined ? "" : `/namespaces/${namespace}`}/${plural}`;
 }
 
-/** @default deadlineMs: 10 seconds */
+/** @default deadlineMs: a minute, since a busy machine pauses for many seconds */
 type AdminRequest = Omit<ApiRequest, "deadlineMs"> & Partial<Pick<ApiRequest, "deadlineMs">>;
+const DEADLINE_MS = 60_000;
+
+/** A definition of a kind, as far as it tells where the API server serves its objects. */
+interface Definition extends ApiObject {
+  readonly spec: {
+    readonly group: string;
+    readonly names: { readonly plural: string };
+    readonly versions: readonly { readonly name: string }[];
+  };
+}
 
 const ended = (child: ChildProcess) => new Promise((resolve) => child.once("exit", resolve));
 
@@ -116,9 +126,8 @@ export class RealApi {
   /** Starts the API server, and waits until it is of use. */
   async up(): Promise<void> {
     this.apiServer = spawn(EXECUTABLE, this.flags, { stdio: "ignore" });
-    this.send = httpsTransport(this.admin);
-    const ready = () => this.request({ path: "/readyz" }).then(({ status }) => status === 200);
-    await until("the API server", () => ready().catch(() => false), 60);
+    this.send = httpsTransport(this.admin, { connectMs: DEADLINE_MS });
+    await until("the API server", async () => (await this.request({ path: "/readyz" })).status === 200);
   }
 
   /** Stops the API server; etcd keeps the objects. */
@@ -151,7 +160,7 @@ export class RealApi {
   /** Asks as the administrator. */
   async request(call: AdminRequest) {
     if (this.send === undefined) throw new Error("not started");
-    return this.send({ deadlineMs: 10_000, ...call });
+    return this.send({ deadlineMs: DEADLINE_MS, ...call });
   }
 
   /** Sends a request as the administrator. @throws if it is refused */
@@ -164,5 +173,14 @@ export class RealApi {
   /** Creates objects, as the administrator. @throws if one is refused */
   async create(...objects: readonly ApiObject[]): Promise<void> {
     for (const object of objects) await this.json({ method: "POST", path: collectionOf(object), body: object });
+  }
+
+  /** Creates definitions, and waits until their kinds are served. */
+  async define(...definitions: readonly Definition[]): Promise<void> {
+    await this.create(...definitions);
+    for (const { spec } of definitions) {
+      const path = `/apis/${spec.group}/${spec.versions[0]?.name}/${spec.names.plural}`;
+      await until(path, async () => (await this.request({ path })).status === 200);
+    }
   }
 }

@@ -216,8 +216,6 @@ const INSTALLER = "installer";
 const NRI = "nri";
 const HEALTH_PORT = 9990;
 const NRI_HEALTH_PORT = 9989;
-/** Time limit, in seconds, for steps that take one or two on an idle machine. */
-const TIMEOUT_S = 60;
 const NODE_NAME = "node-1";
 
 /** A pod's sandbox that runs. */
@@ -301,7 +299,7 @@ export class RuntimeNode {
 
   /** Waits until the runtime has a network, as a kubelet does before it starts pods. */
   async networkReady(): Promise<void> {
-    await until("the node's network", async () => (await this.client.networkProblem()) === undefined, TIMEOUT_S);
+    await until("the node's network", async () => (await this.client.networkProblem()) === undefined);
   }
 
   /** Why the runtime would have the node NotReady; undefined if it would not. */
@@ -491,12 +489,11 @@ export class RuntimeNode {
 
   private async becomesReady(program: string, port: string): Promise<void> {
     const ask = ["busybox", "wget", "-q", "-O", "-", `http://127.0.0.1:${port}/ready`];
-    const answers = () =>
-      this.machine.run(ask).then(
-        () => true,
-        () => false,
-      );
-    await until(`${program} to be ready`, answers, TIMEOUT_S).catch(async (error: Error) => {
+    const answers = async () => {
+      await this.machine.run(ask);
+      return true;
+    };
+    await until(`${program} to be ready`, answers).catch(async (error: Error) => {
       throw new Error(`${error.message}:\n${await this.logOf(program)}`);
     });
   }
@@ -542,19 +539,15 @@ async function mountOwn(machine: Machine, state: string): Promise<void> {
 /** Waits until the runtime answers. */
 async function connect(machine: Machine, cgroup: string): Promise<ContainerRuntime> {
   let client: ContainerRuntime | undefined;
-  await until(
-    "the container runtime",
-    async () => {
-      const tried = new ContainerRuntime(machine.outside(SOCKET), cgroup);
-      const answers = await tried.version().then(
-        () => true,
-        () => false,
-      );
-      if (answers) client = tried;
-      else tried.close();
-      return answers;
-    },
-    TIMEOUT_S,
-  );
+  await until("the container runtime", async () => {
+    const tried = new ContainerRuntime(machine.outside(SOCKET), cgroup);
+    const answers = await tried.version().then(
+      () => true,
+      () => false,
+    );
+    if (answers) client = tried;
+    else tried.close();
+    return answers;
+  });
   return client as ContainerRuntime;
 }
