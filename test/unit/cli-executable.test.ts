@@ -12,7 +12,7 @@ describe("the built l5d-cni", () => {
   const folder = mkdtempSync(join(tmpdir(), "cli-"));
   const path = join(folder, "l5d-cni");
 
-  beforeAll(() => buildCli(path), 60_000);
+  beforeAll(() => buildCli(path));
   afterAll(() => rmSync(folder, { recursive: true }));
 
   const run = (args: readonly string[], input = "") =>
@@ -120,7 +120,7 @@ zpty -d shell`;
   const begin = "l5d-cni install-cni ";
   const shell = (program: string, args: readonly string[]) => {
     const env = { PATH: `${folder}:${process.env["PATH"]}`, HOME: folder, TERM: "dumb" };
-    return spawnSync(program, args, { cwd: folder, encoding: "utf8", env, timeout: 50_000 }).stdout;
+    return spawnSync(program, args, { cwd: folder, encoding: "utf8", env, timeout: 250_000 }).stdout;
   };
 
   withZsh("zsh completes them, too (needs zsh)", () => {

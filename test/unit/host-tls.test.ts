@@ -163,7 +163,7 @@ describe("a connection", () => {
       socket.write(Buffer.from("1603034000", "hex"));
       drips.push(setInterval(() => socket.write("x"), 20));
     });
-    const [failure] = await host.returned(["tlsConnect", server(port), 300]);
+    const [failure] = await host.returned(["tlsConnect", server(port), 2000]);
     for (const drip of drips) clearInterval(drip);
     expect(failure).toEqual({ step: "handshake", error: -ETIMEDOUT, text: "" });
   });
@@ -178,7 +178,7 @@ describe("a connection", () => {
       socket.on("drain", flood);
       flood();
     });
-    const [failure] = await host.returned(["tlsConnect", server(port), 300]);
+    const [failure] = await host.returned(["tlsConnect", server(port), 2000]);
     expect(failure).toEqual({ step: "handshake", error: -ETIMEDOUT, text: "" });
   });
 

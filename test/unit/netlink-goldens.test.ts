@@ -9,8 +9,6 @@ import { examples } from "../../cni/redirect/examples.testing";
 import { hasProgram, Node, namespacesMissing } from "../support/netns";
 import { suite } from "../support/requirements";
 
-jest.setTimeout(60_000);
-
 const missing = namespacesMissing() ?? (hasProgram("nft") ? undefined : "nft");
 const goldens = join(root, "netlink", "goldens");
 

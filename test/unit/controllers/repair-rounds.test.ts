@@ -3,9 +3,6 @@ import { failing, meshedPod, ownedBy, passed } from "../../support/meshed-pod";
 import { type PodLike, PodsApi } from "../../support/pods-api";
 import { until } from "../../support/until";
 
-// Clocks run as they do elsewhere, and a busy machine runs slower.
-jest.setTimeout(60_000);
-
 const NODES = ["node-1", "node-2", "node-3", "node-4"];
 
 let api: PodsApi;

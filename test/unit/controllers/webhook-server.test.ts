@@ -22,9 +22,6 @@ const review = (namespace = "shop", pod: object = {}) =>
 const padding = (bytes: number) => ({ labels: { padding: "x".repeat(bytes) } });
 const MIB = 1 << 20;
 
-// Thousands of connections take their time on a busy machine.
-jest.setTimeout(180_000);
-
 describe("the webhook's server", () => {
   let server: WebhookProcess;
   const certificates = Promise.all([certificateFor("one"), certificateFor("two")]);
