@@ -80,5 +80,5 @@ helmSuite("--set and --set-string read what helm reads", () => {
       expect({ flag, text, read: byUs(flag, text) }).toEqual({ flag, text, read: byHelm(flag, text) });
     });
     fc.assert(same, { numRuns: 150 });
-  }, 120_000);
+  });
 });

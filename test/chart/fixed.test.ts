@@ -35,6 +35,6 @@ for (const [name, chart] of ownCharts) {
         expect(await fixed(chart, set, "mesh")).toEqual(byName(constructed(chart, set, "mesh")));
       });
       await fc.assert(same, { numRuns: RUNS, endOnFailure: true });
-    }, 300_000);
+    });
   });
 }

@@ -56,7 +56,7 @@ suite("the package cdk8s-helm-chart in an empty project", helm === undefined ? "
     node(join(root, "node_modules", "typescript", "bin", "tsc"), "--pretty", "false");
     node(join("made", "main.js"), "charts");
     chart = join(project, "charts", "node-readiness-controller");
-  }, 180_000);
+  });
 
   afterAll(() => rmSync(project, { recursive: true, force: true }));
 

@@ -183,7 +183,7 @@ describe("the packed npm package in an empty project", () => {
     writeFileSync(join(project, "main.ts"), app);
     writeFileSync(join(project, "tsconfig.json"), JSON.stringify(compiler));
     tsc();
-  }, 180_000);
+  });
 
   afterAll(() => rmSync(project, { recursive: true, force: true }));
 

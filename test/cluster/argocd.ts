@@ -192,7 +192,7 @@ export class ArgoCd implements ChartTool {
   }
 
   async uninstall(what: Installation): Promise<void> {
-    await this.cluster.kubectl.run("delete", ...this.at(what), "--timeout=90s");
+    await this.cluster.kubectl.run("delete", ...this.at(what), "--timeout=180s");
   }
 
   private at({ name }: Installation): string[] {

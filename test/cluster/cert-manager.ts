@@ -35,7 +35,7 @@ export class CertManager {
     const kinds = ["Certificate", "Issuer"].map(definition);
     await this.kubectl.apply(...kinds);
     const names = kinds.map(({ metadata }) => `crd/${metadata.name}`);
-    await this.kubectl.run("wait", "--for=condition=Established", ...names, "--timeout=30s");
+    await this.kubectl.run("wait", "--for=condition=Established", ...names, "--timeout=180s");
   }
 
   /** Makes the requested certificate, and sets the webhook configuration's caBundle. */

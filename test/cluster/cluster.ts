@@ -117,7 +117,7 @@ async function waitForNode(machine: Machine): Promise<void> {
     const found = await machine.run(["kubectl", "get", "node", NODE.name, "--ignore-not-found", "--output=name"]);
     if (found !== "") break;
   }
-  await machine.run(["kubectl", "wait", "node", NODE.name, "--for=condition=Ready", "--timeout=60s"]);
+  await machine.run(["kubectl", "wait", "node", NODE.name, "--for=condition=Ready", "--timeout=180s"]);
 }
 
 /** Ends the cluster and removes all of its state; the built programs stay. */

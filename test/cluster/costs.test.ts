@@ -38,7 +38,7 @@ clusterSuite("the plugin's cost for a cluster", (cluster) => {
       found = await memoryOf(cluster.kubectl, "linkerd-cni", settled);
       return Object.keys(found).length === 2 && Object.values(found).every((bytes) => bytes > 0);
     };
-    await until("the kubelet's figures", complete, 120);
+    await until("the kubelet's figures", complete);
     printTable(
       ["container", "memory, MiB"],
       Object.entries(found).map(([name, bytes]) => [name, (bytes / MIB).toFixed(1)]),

@@ -58,7 +58,7 @@ export async function measure(machine: Machine, name: string, count: number, opt
   const before = await requestsSoFar(kubectl);
   for (const each of names) {
     await kubectl.apply(pod(each, options));
-    await kubectl.run("wait", `pod/${each}`, "--for=condition=Ready", "--timeout=60s");
+    await kubectl.run("wait", `pod/${each}`, "--for=condition=Ready", "--timeout=180s");
   }
   const requests = ((await requestsSoFar(kubectl)) - before) / count;
   const times = await sandboxTimes();

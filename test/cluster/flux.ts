@@ -219,7 +219,7 @@ abstract class Flux implements GitOps {
   }
 
   async uninstall(what: Installation): Promise<void> {
-    await this.cluster.kubectl.run("delete", ...this.at(what), "--timeout=90s");
+    await this.cluster.kubectl.run("delete", ...this.at(what), "--timeout=180s");
   }
 
   protected at({ name }: Installation): string[] {
@@ -326,7 +326,7 @@ export class FluxKustomize extends Flux {
   /** The manifests hold the namespace, too. */
   override async uninstall(what: Installation): Promise<void> {
     await super.uninstall(what);
-    await this.cluster.kubectl.run("wait", "--for=delete", `namespace/${what.namespace}`, "--timeout=90s");
+    await this.cluster.kubectl.run("wait", "--for=delete", `namespace/${what.namespace}`, "--timeout=180s");
   }
 
   protected async isInstalled({ status }: FluxObject, revision: string): Promise<boolean> {

@@ -104,7 +104,7 @@ async function formatAsLinkerd(cluster: TestCluster, chart: string): Promise<voi
   // Its pod counts as ready before it has installed.
   await until("linkerd's plugin in the chain", async () => (await cluster.chain()).includes("linkerd-cni"));
   await cluster.uninstall();
-  await cluster.kubectl.run("delete", "namespace", "linkerd-cni", "--timeout=60s");
+  await cluster.kubectl.run("delete", "namespace", "linkerd-cni", "--timeout=180s");
 }
 
 const gitOps = (cluster: TestCluster) => {

@@ -100,7 +100,7 @@ export async function define(kubectl: Kubectl, files: readonly string[]): Promis
   const named = files.map((file) => `--filename=${file}`);
   await kubectl.run("apply", "--server-side", ...named);
   // It fails on a definition that has no conditions yet.
-  const served = kubectl.run.bind(kubectl, "wait", "--for=condition=Established", "--timeout=60s", ...named);
+  const served = kubectl.run.bind(kubectl, "wait", "--for=condition=Established", "--timeout=180s", ...named);
   await until("the kinds to be served", () =>
     served().then(
       () => true,

@@ -79,5 +79,5 @@ export async function installInjector(kubectl: Kubectl): Promise<void> {
 
 export async function injectorAvailable(kubectl: Kubectl): Promise<void> {
   const what = [`deployment/${NAME}`, `--namespace=${NAMESPACE}`];
-  await kubectl.run("wait", ...what, "--for=condition=Available", "--timeout=90s");
+  await kubectl.run("wait", ...what, "--for=condition=Available", "--timeout=180s");
 }

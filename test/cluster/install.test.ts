@@ -155,7 +155,7 @@ clusterSuite("the chart installed by helm, on the distribution's containerd", (c
       metadata: { name: "job", namespace: "default" },
       spec: { template },
     });
-    await cluster.kubectl.run("wait", "job/job", "--for=condition=Complete", "--timeout=60s");
+    await cluster.kubectl.run("wait", "job/job", "--for=condition=Complete", "--timeout=180s");
     expect(JSON.parse(await cluster.kubectl.run("logs", "job/job", "--container=app"))).toEqual(
       outbound(`${server}:8080`),
     );
@@ -175,7 +175,7 @@ clusterSuite("the chart installed by helm, on the distribution's containerd", (c
     expect(await kubectl.dial("server", `${meshed}:8080`)).toEqual(inbound(`${meshed}:8080`));
     expect(await kubectl.dial("static-meshed-node", `${server}:8080`)).toEqual(outbound(`${server}:8080`));
     await Promise.all(files.map((file) => rm(file)));
-    await kubectl.run("wait", "pods", ...names, "--for=delete", "--timeout=60s");
+    await kubectl.run("wait", "pods", ...names, "--for=delete", "--timeout=180s");
   });
 
   test("helm uninstall puts every byte back; new pods start, old pods stop", async () => {
@@ -184,7 +184,7 @@ clusterSuite("the chart installed by helm, on the distribution's containerd", (c
     expect(differences(before, await cluster.directories())).toEqual([]);
     const [late] = await cluster.kubectl.start(pod("late", { proxy: "sidecar" }));
     expect(await cluster.kubectl.dial("server", `${late}:8080`)).toEqual(served(8080));
-    await cluster.kubectl.run("delete", "pods", "--all", "--timeout=60s");
+    await cluster.kubectl.run("delete", "pods", "--all", "--timeout=180s");
     const { items } = await cluster.kubectl.json<{ items: object[] }>("get", "pods");
     expect(items).toEqual([]);
   });

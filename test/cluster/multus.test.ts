@@ -136,7 +136,7 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
 
   test("a pod that ends leaves nothing behind in Multus", async () => {
     const before = await multus.sandboxes();
-    await cluster.kubectl.run("delete", "pod", "meshed", "--namespace=shop", "--timeout=60s");
+    await cluster.kubectl.run("delete", "pod", "meshed", "--namespace=shop", "--timeout=180s");
     const gone = (await multus.attachments("shop", "meshed")).filter(({ verb }) => verb === "Del");
     // The kubelet may stop a sandbox more than once.
     expect([...new Set(gone.map((each) => each.interface))].sort()).toEqual(["eth0", "net1"]);
@@ -191,7 +191,7 @@ clusterSuite("the Multus operator, with the real Multus", (cluster) => {
   });
 
   test("without the operator pods start as they are", async () => {
-    await cluster.helm("uninstall", OPERATOR, "-n", OPERATOR, "--wait", "--timeout=60s");
+    await cluster.helm("uninstall", OPERATOR, "-n", OPERATOR, "--wait", "--timeout=180s");
     await cluster.kubectl.start(pod("after", { namespace: "shop" }));
     expect(await annotations("after")).not.toHaveProperty([NETWORKS]);
   });
@@ -326,12 +326,12 @@ const auxiliary = (kind: MultusKind) => (cluster: TestCluster) => {
   });
 
   test("an uninstall leaves only the plugin, which Multus calls to end pods from before it", async () => {
-    await cluster.kubectl.run("delete", "pod", "plain", "--timeout=60s");
+    await cluster.kubectl.run("delete", "pod", "plain", "--timeout=180s");
     await cluster.uninstall();
     expect(differences(before, await cluster.directories())).toEqual(["linkerd-cni", "linkerd-cni-redirect"]);
     const [late] = await cluster.kubectl.start(pod("late", { proxy: "sidecar" }));
     expect(await dial("server", `${late}:8080`)).toEqual(served(8080));
-    await cluster.kubectl.run("delete", "pods", "--all", "--timeout=60s");
+    await cluster.kubectl.run("delete", "pods", "--all", "--timeout=180s");
   });
 };
 

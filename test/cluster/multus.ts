@@ -220,7 +220,7 @@ export class Multus {
     const { kubectl } = this.cluster;
     const where = "--namespace=kube-system";
     try {
-      await kubectl.run("rollout", "status", where, "daemonset/multus", "--timeout=90s");
+      await kubectl.run("rollout", "status", where, "daemonset/multus", "--timeout=180s");
       await until("Multus' configuration", async () => (await readdir(onDisk(NET_DIR))).includes(MULTUS_CONFIG));
     } catch (error) {
       const log = await kubectl.run("logs", where, "daemonset/multus").catch(String);
@@ -233,7 +233,7 @@ export class Multus {
     const { kubectl } = this.cluster;
     const built = await buildMultus(new Progress(process.stdout));
     await kubectl.apply(CRD);
-    await kubectl.run("wait", "--for=condition=Established", `crd/${CRD.metadata.name}`, "--timeout=30s");
+    await kubectl.run("wait", "--for=condition=Established", `crd/${CRD.metadata.name}`, "--timeout=180s");
     for (const program of programs) {
       const from = program === "passthru" ? "passthru-cni" : program;
       await copyFile(join(built, from), join(onDisk(BIN_DIR), program));
@@ -261,7 +261,7 @@ export class Multus {
       "status",
       `--namespace=${OPERATOR}`,
       `deployment/${OPERATOR}`,
-      "--timeout=90s",
+      "--timeout=180s",
     );
   }
 

@@ -71,7 +71,7 @@ clusterSuite(
       await work();
       await startDaemon(cluster.machine, kubelet);
       await until("the node's new versions", async () => (await versions()) !== was);
-      await cluster.kubectl.run("wait", "node", NODE.name, "--for=condition=Ready", "--timeout=60s");
+      await cluster.kubectl.run("wait", "node", NODE.name, "--for=condition=Ready", "--timeout=180s");
       addresses.push(...(await cluster.kubectl.start(...waiting)));
       await cluster.rolledOut();
 

@@ -73,7 +73,7 @@ clusterSuite("a node that is drained, and one that the DaemonSet no longer selec
     cluster.kubectl.run("rollout", "status", `deployment/${name}`, `--timeout=${START_S}s`);
 
   const remove = async (name: string) => {
-    await cluster.kubectl.run("delete", `deployment/${name}`, "--timeout=60s");
+    await cluster.kubectl.run("delete", `deployment/${name}`, "--timeout=180s");
     await cluster.kubectl.run("wait", "pods", `--selector=app=${name}`, "--for=delete", `--timeout=${START_S}s`);
   };
 

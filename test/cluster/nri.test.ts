@@ -136,16 +136,12 @@ clusterSuite(
       const uids = (await ask.pods("early")).map(({ metadata }) => metadata.uid).sort();
       await cluster.install("--set=nri.enabled=true", "--set=chained=false", "--set=repairController.enabled=true");
       await plugin.rolledOut();
-      await kubectl.run("wait", "pods", "--selector=app=early", "--for=condition=Ready", "--timeout=90s");
+      await kubectl.run("wait", "pods", "--selector=app=early", "--for=condition=Ready", "--timeout=180s");
       const after = await ask.pods("early");
       expect(after.map(({ metadata }) => metadata.uid).sort()).toEqual(uids);
       expect(await plugin.metric("mended_pods_total")).toBe(2);
       for (const { metadata } of after) {
-        await until(
-          "the Event",
-          async () => (await ask.events(metadata.name)).includes("LinkerdCNIRedirectMended"),
-          30,
-        );
+        await until("the Event", async () => (await ask.events(metadata.name)).includes("LinkerdCNIRedirectMended"));
       }
     });
 
@@ -215,7 +211,7 @@ clusterSuite(
       expect(log).toMatch(/pod default\/native has other rules than were set; they are left as they are/);
       expect(await plugin.metric('pods_total{event="synchronize",outcome="foreign"}')).toBe(1);
       expect(await plugin.metric('pods_total{event="synchronize",outcome="edited"}')).toBe(1);
-      await until("the Event", async () => (await ask.events("native")).includes("LinkerdCNIRedirectNotMended"), 30);
+      await until("the Event", async () => (await ask.events("native")).includes("LinkerdCNIRedirectNotMended"));
       await kubectl.stop("bare", "foreign", "native", "absent");
     });
 

@@ -23,7 +23,7 @@ export class NriPlugin {
 
   /** Waits until the DaemonSet's pod is the only one, and ready. */
   async rolledOut(): Promise<void> {
-    await this.cluster.kubectl.run("rollout", "status", ...DAEMON_SET, "--timeout=90s");
+    await this.cluster.kubectl.run("rollout", "status", ...DAEMON_SET, "--timeout=180s");
     await until("the old plugin's end", async () => (await this.pods()).length === 1);
     await this.ready();
   }
@@ -54,7 +54,7 @@ export class NriPlugin {
   /** Takes the plugin from the node, as long as {@link bringBack} is not called. */
   async takeAway(): Promise<void> {
     await this.selectNodes({ nowhere: "true" });
-    await this.cluster.kubectl.run("wait", "pod", ...PODS, "--for=delete", "--timeout=60s");
+    await this.cluster.kubectl.run("wait", "pod", ...PODS, "--for=delete", "--timeout=180s");
   }
 
   async bringBack(): Promise<void> {

@@ -133,7 +133,7 @@ export class Kubectl {
   async ready(name: string, namespace = "default"): Promise<string> {
     const where = `--namespace=${namespace}`;
     try {
-      await this.run("wait", where, `pod/${name}`, "--for=condition=Ready", "--timeout=120s");
+      await this.run("wait", where, `pod/${name}`, "--for=condition=Ready", "--timeout=180s");
     } catch (error) {
       // Without an event only its node and its conditions say how far it has come.
       const description = await this.run("describe", where, `pod/${name}`);
@@ -167,6 +167,6 @@ export class Kubectl {
 
   /** Deletes pods and waits until they are gone. */
   async stop(...names: readonly string[]): Promise<void> {
-    await this.run("delete", "pod", ...names, "--timeout=60s");
+    await this.run("delete", "pod", ...names, "--timeout=180s");
   }
 }

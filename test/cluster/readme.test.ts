@@ -39,7 +39,7 @@ function followed(cluster: TestCluster): void {
       spec: podSpec({ proxy: "sidecar", validator: true }),
     };
     await cluster.kubectl.apply(namespace("shop"));
-    await cluster.kubectl.run("wait", "serviceaccount/default", "--namespace=shop", "--for=create", "--timeout=60s");
+    await cluster.kubectl.run("wait", "serviceaccount/default", "--namespace=shop", "--for=create", "--timeout=180s");
     await cluster.kubectl.apply(pod("cart-7d9f", { namespace: "shop", proxy: "sidecar", validator: true }), {
       apiVersion: "apps/v1",
       kind: "Deployment",
@@ -47,7 +47,7 @@ function followed(cluster: TestCluster): void {
       spec: { selector: { matchLabels: labels }, template },
     });
     await cluster.kubectl.ready("cart-7d9f", "shop");
-    await cluster.kubectl.run("rollout", "status", "deployment/web", "--namespace=shop", "--timeout=90s");
+    await cluster.kubectl.run("rollout", "status", "deployment/web", "--namespace=shop", "--timeout=180s");
   }
 
   /** What is true after a command, by how it begins. */

@@ -80,7 +80,7 @@ clusterSuite("releases that differ by one", (cluster) => {
           await stream.check();
           return stream.started >= started + 16;
         };
-        await until("pods of this pair", enough, 120);
+        await until("pods of this pair", enough);
       }
       const { started, notRedirected } = await stream.stop();
       process.stdout.write(`${started} meshed pods under ${STEPS.length} pairs of chart and image of ${version}\n`);

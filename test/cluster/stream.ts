@@ -88,7 +88,7 @@ export class PodStream {
       pod(`${batch}-${index}`, { ...this.options, proxy: "sidecar", labels: { batch } }),
     );
     await this.kubectl.apply(...pods);
-    await this.kubectl.run("wait", "pods", `--selector=batch=${batch}`, "--for=condition=Ready", "--timeout=120s");
+    await this.kubectl.run("wait", "pods", `--selector=batch=${batch}`, "--for=condition=Ready", "--timeout=180s");
     const { items } = await this.kubectl.json<{ items: Pod[] }>("get", "pods", `--selector=batch=${batch}`);
     const failed = items.filter(({ status }) =>
       (status.initContainerStatuses ?? []).some((one) => one.restartCount > 0),

@@ -49,20 +49,20 @@ export class TestCluster {
   }
 
   async uninstall(): Promise<void> {
-    await this.helm("uninstall", "linkerd-cni", "-n", "linkerd-cni", "--wait", "--timeout=60s");
+    await this.helm("uninstall", "linkerd-cni", "-n", "linkerd-cni", "--wait", "--timeout=180s");
     await this.installerGone();
   }
 
   /** Waits until the installer's pod has ended: `helm uninstall` does not wait for it. */
   async installerGone(): Promise<void> {
     const selector = ["--namespace=linkerd-cni", "--selector=k8s-app=linkerd-cni"];
-    await this.kubectl.run("wait", "pod", ...selector, "--for=delete", "--timeout=60s");
+    await this.kubectl.run("wait", "pod", ...selector, "--for=delete", "--timeout=180s");
   }
 
   async rolledOut(): Promise<void> {
     const [where, what] = ["--namespace=linkerd-cni", "daemonset/linkerd-cni"];
     try {
-      await this.kubectl.run("rollout", "status", where, what, "--timeout=90s");
+      await this.kubectl.run("rollout", "status", where, what, "--timeout=180s");
     } catch (error) {
       const log = await this.kubectl.run("logs", where, what, "--tail=20").catch(String);
       throw new Error(`${(error as Error).message}\n${log}`, { cause: error });
@@ -151,7 +151,6 @@ export function clusterSuite(
     const cluster = new TestCluster();
     // A cluster that was running before stays.
     let ours = false;
-    jest.setTimeout(240_000);
     beforeAll(async () => {
       if ((await Machine.find()) !== undefined) throw new Error("a cluster runs here: npm run cluster -- down");
       ours = true;

@@ -108,7 +108,7 @@ clusterSuite("changing the installation in a cluster", (cluster) => {
     await cluster.kubectl.apply(obsolete);
     expect(prunedBy(await cluster.machine.run(["sh", "-c", PRUNE], at))).toEqual(["configmap/obsolete pruned"]);
     await cluster.rolledOut();
-    await cluster.machine.run(["kubectl", "delete", "-f", MANIFEST, "--timeout=60s"], at);
+    await cluster.machine.run(["kubectl", "delete", "-f", MANIFEST, "--timeout=180s"], at);
     expect(differences(before, await cluster.directories())).toEqual([]);
   });
 
@@ -128,7 +128,7 @@ clusterSuite("changing the installation in a cluster", (cluster) => {
     ]);
     await cluster.rolledOut();
     expect(await proxyUser()).toBe(2102);
-    await sh("l5d-cni uninstall-cni | kubectl delete --ignore-not-found --timeout=60s -f -");
+    await sh("l5d-cni uninstall-cni | kubectl delete --ignore-not-found --timeout=180s -f -");
     // The namespace stays, and with it nothing that kubectl waits for until the pods have ended.
     await until("the node's original state", async () => differences(before, await cluster.directories()).length === 0);
     await cluster.kubectl.stop("by-cli");

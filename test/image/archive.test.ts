@@ -31,7 +31,7 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
     work = await mkdtemp(join(tmpdir(), "linkerd-cni-archive-"));
     images = await unpackImage(outputs.image, work);
     native = images.find(({ architecture }) => architecture === OCI_NAMES[hostArchitecture()]) as PlatformImage;
-  }, 60_000);
+  });
   afterAll(() => rm(work, { recursive: true, force: true }));
 
   test("is for each architecture", () => {
@@ -80,7 +80,7 @@ suite("the image's archive", existsSync(outputs.image) ? undefined : "the built 
     await buildPlugin(at("linkerd-cni"));
     await buildImage(at("image.tar"), at("linkerd-cni"));
     expect(await sha256(at("image.tar"))).toBe(await sha256(outputs.image));
-  }, 120_000);
+  });
 
   test("has labels with description, source and licence", async () => {
     const { version, description, license } = await json(join(root, "package.json"));

@@ -1,8 +1,8 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import { until } from "../support/until";
 
 const run = promisify(execFile);
 
@@ -28,15 +28,9 @@ export class Containerd {
     this.daemon.stderr?.on("data", (chunk: Buffer) => {
       this.log += chunk.toString();
     });
-    for (let tries = 0; tries < 100; tries++) {
-      const answered = await this.ctr("version").then(
-        () => true,
-        () => false,
-      );
-      if (answered) return;
-      await sleep(100);
-    }
-    throw new Error(`containerd does not answer:\n${this.log}`);
+    await until("containerd", async () => (await this.ctr("version")) !== "").catch((error: Error) => {
+      throw new Error(`containerd does not answer:\n${this.log}`, { cause: error });
+    });
   }
 
   /** Runs ctr against this daemon. @returns its standard output */

@@ -41,7 +41,7 @@ suite("the image for arm64, run by qemu", foreign, () => {
     directory = await mkdtemp(join(tmpdir(), "linkerd-cni-arm64-"));
     const images = await unpackImage(outputs.image, directory);
     root = images.find(({ architecture }) => architecture === "arm64")?.root ?? "";
-  }, 60_000);
+  });
   afterAll(() => rm(directory, { recursive: true, force: true }));
 
   /** Runs the executable of the image. */
@@ -51,12 +51,12 @@ suite("the image for arm64, run by qemu", foreign, () => {
   test("its plugin answers VERSION", async () => {
     const { stdout } = await emulate({ CNI_COMMAND: "VERSION" });
     expect(JSON.parse(stdout)).toMatchObject({ cniVersion: CURRENT_VERSION });
-  }, 60_000);
+  });
 
   test("its installer runs", async () => {
     const failed = emulate({ HEALTH_PORT: "no port" }, "install");
     await expect(failed).rejects.toMatchObject({ code: 1, stdout: expect.stringContaining("HEALTH_PORT") });
-  }, 60_000);
+  });
 });
 
 suite("the image in containerd", lacks, () => {
@@ -72,7 +72,7 @@ suite("the image in containerd", lacks, () => {
     containerd = new Containerd(join(directory, "containerd"));
     await containerd.start();
     api = await ApiStub.start(json(404, {}));
-  }, 60_000);
+  });
 
   afterAll(async () => {
     // A container that did not start has nothing to end.
@@ -91,7 +91,7 @@ suite("the image in containerd", lacks, () => {
     const blobs = async (path: string) => (await tar("-tf", path)).match(/^blobs\/sha256\/.+$/gm);
     expect(await blobs(exported)).toEqual(await blobs(outputs.image));
     expect(await tar("-xOf", outputs.image, "manifest.json")).toBe(await tar("-xOf", exported, "manifest.json"));
-  }, 60_000);
+  });
 
   function startInstaller(stanza: string, netDir: string, binDir: string, account: string): ChildProcess {
     const bind = (source: string, destination: string, mode: string) =>
@@ -145,5 +145,5 @@ suite("the image in containerd", lacks, () => {
     await containerd.ctr("task", "kill", "--signal", "SIGTERM", "installer");
     expect({ code: await ended, log }).toMatchObject({ code: 0 });
     expect(differences(before, await snapshot(node))).toEqual([]);
-  }, 60_000);
+  });
 });

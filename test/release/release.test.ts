@@ -20,8 +20,6 @@ import { freePort } from "../support/ports";
 import { missing, suite } from "../support/requirements";
 import { differences, snapshot } from "../support/snapshot";
 
-jest.setTimeout(240_000);
-
 const run = promisify(execFile);
 const PROGRAMS = ["docker-registry", "oras", "cosign", "helm", "verdaccio", "git", "npm", "jq"];
 const built = [outputs.image, outputs.cli].every(existsSync) ? undefined : "the image and the CLI: npm run build";

@@ -131,7 +131,7 @@ async function simulate(simulation: Simulation, setting: Setting): Promise<reado
       await sleep(Math.max(0, begun + (index * START_MS) / NODES - Date.now()));
       await node.start();
     });
-    await until("all nodes to have the plugin", () => nodes.every(({ isInstalled }) => isInstalled), 120);
+    await until("all nodes to have the plugin", () => nodes.every(({ isInstalled }) => isInstalled));
   });
   await sleep(10_000);
   await simulation.phase("rest", () => sleep(REST_MS), NODES);
@@ -155,7 +155,7 @@ async function simulate(simulation: Simulation, setting: Setting): Promise<reado
   told.push(...memory(nodes));
   if (linkerdsPlugin !== undefined && linkerdsInstaller !== undefined) {
     for (const node of nodes) node.kill();
-    await until("the nodes to end", () => nodes.every(({ hasEnded }) => hasEnded), 60);
+    await until("the nodes to end", () => nodes.every(({ hasEnded }) => hasEnded));
     told.push(await linkerds(simulation, setting, linkerdsPlugin, linkerdsInstaller));
   }
   return told;
@@ -214,7 +214,7 @@ async function linkerds(simulation: Simulation, setting: Setting, plugin: string
       for (let index = 0; index < LINKERDS_NODES; index++) {
         installers.push(new LinkerdsNode(`linkerds-${index}`, place, { program, image, api, token }));
       }
-      await until("linkerd's installers", () => installers.every(({ isInstalled }) => isInstalled), 120);
+      await until("linkerd's installers", () => installers.every(({ isInstalled }) => isInstalled));
     };
     await simulation.phase("linkerd's installers, start", install);
     await simulation.phase("linkerd's installers, rest", () => sleep(Math.min(REST_MS, 60_000)), LINKERDS_NODES);
