@@ -43,7 +43,7 @@ interface ApplyOptions extends CallOptions {
 }
 
 interface Patch {
-  readonly type: "json" | "merge" | "strategic";
+  readonly type: "json" | "merge";
   readonly body: unknown;
 }
 
@@ -59,16 +59,15 @@ type Named = KubernetesObject & { readonly metadata: ObjectMeta & { readonly nam
 const PATCH_TYPES = {
   json: "application/json-patch+json",
   merge: "application/merge-patch+json",
-  strategic: "application/strategic-merge-patch+json",
 } as const;
 /** JSON is also YAML, and API servers before 1.32 know only this media type. */
 const APPLY_TYPE = "application/apply-patch+yaml";
 const CREATED = 201;
 
-/** Drops undefined fields. */
-function query(values: Readonly<Record<string, string | undefined>>): string {
+/** A query of the defined fields; empty without any. */
+export function query(values: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+  return given.length === 0 ? "" : `?${new URLSearchParams(Object.fromEntries(given))}`;
 }
 
 const refOf = ({ metadata }: Named): ObjectRef => ({ name: metadata.name, namespace: metadata.namespace });

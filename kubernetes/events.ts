@@ -1,6 +1,6 @@
 import { printable } from "../cni/errors";
 import type { Clock } from "../process/clock";
-import { utf8 } from "../system/bytes";
+import { textOf, utf8 } from "../system/bytes";
 import type { KubernetesClient } from "./client";
 import { isAlreadyExists } from "./errors";
 import { resources } from "./resources";
@@ -36,7 +36,10 @@ const LONGEST_NOTE = 1_024;
 const LONGEST_INSTANCE = 128;
 
 /** Truncates a text to a number of bytes, at a whole character. */
-const cut = (text: string, most: number) => new TextDecoder().decode(utf8(text).subarray(0, most), { stream: true });
+function cut(text: string, most: number): string {
+  const bytes = utf8(text);
+  return bytes.length <= most ? text : textOf(bytes.subarray(0, most)).replace(/\ufffd+$/, "");
+}
 
 /** Truncates a name so that it can be part of another: each part must end in a letter or a digit. */
 const cutName = (name: string, most: number) => name.slice(0, most).replace(/[-.]+$/, "");

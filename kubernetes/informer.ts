@@ -27,11 +27,6 @@ interface Selection<T> {
   readonly unknown?: () => void;
 }
 
-interface InformerOptions<T, V> extends Selection<T>, StoreOptions<T, V> {
-  /** Milliseconds after which `changed` is called again for all objects. @default never */
-  readonly resyncMs?: number;
-}
-
 const NOT_FOUND = 404;
 
 /** Lists and watches objects until the signal is given, and passes every event to `take`. */
@@ -57,28 +52,14 @@ export class Informer<T extends Watchable, V = T> {
   readonly store: Store<T, V>;
 
   constructor(
-    private readonly options: InformerOptions<T, V>,
+    private readonly options: Selection<T> & StoreOptions<T, V>,
     private readonly deps: InformerDeps,
   ) {
     this.store = new Store(options);
   }
 
   /** Runs until the signal is given. */
-  async run(): Promise<void> {
-    await Promise.all([
-      inform({ ...this.options, take: (notice: Notice<T>) => this.store.apply(notice) }, this.deps),
-      this.resync(),
-    ]);
-  }
-
-  private async resync(): Promise<void> {
-    const { changed, resyncMs } = this.options;
-    const { clock, signal } = this.deps;
-    if (resyncMs === undefined || changed === undefined) return;
-    while (!signal.aborted) {
-      await clock.sleep(resyncMs, signal);
-      if (signal.aborted) return;
-      for (const key of [...this.store.keys()]) changed(key);
-    }
+  run(): Promise<void> {
+    return inform({ ...this.options, take: (notice: Notice<T>) => this.store.apply(notice) }, this.deps);
   }
 }

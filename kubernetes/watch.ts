@@ -2,7 +2,7 @@ import { reasonOf } from "../cni/errors";
 import { isObject } from "../cni/json";
 import { type HttpStream, linesOf, type StreamLimits } from "../system/http/client";
 import { type BackoffPolicy, backoffMs } from "./backoff";
-import type { List } from "./client";
+import { type List, query } from "./client";
 import { ApiError, isTooLargeVersion, isTooManyRequests, statusOf } from "./errors";
 import { ListReader } from "./list-reader";
 import { type OpenStream, PAGE } from "./transport";
@@ -207,13 +207,9 @@ class Watch<T extends Watchable> {
     return new ApiError(`${verb} of ${this.source.path}`, { status, body });
   }
 
-  private path(query: Readonly<Record<string, string>>): string {
+  private path(more: Readonly<Record<string, string>>): string {
     const { path, labelSelector, fieldSelector } = this.source;
-    const selectors = {
-      ...(labelSelector === undefined ? {} : { labelSelector }),
-      ...(fieldSelector === undefined ? {} : { fieldSelector }),
-    };
-    return `${path}?${new URLSearchParams({ ...selectors, ...query })}`;
+    return `${path}${query({ labelSelector, fieldSelector, ...more })}`;
   }
 }
 

@@ -127,7 +127,6 @@ test("a key comes again when its reconciliation says so, without a back-off", as
   await empty(queue);
   expect(seen).toEqual(["a", "a", "a"]);
   expect(slept).toEqual([7_000, 7_000]);
-  expect(queue.failures("a")).toBe(0);
 });
 
 test("of several times to come again the earliest counts", () => {
@@ -151,11 +150,4 @@ test("of several times to come again the earliest counts", () => {
   expect(queue.addAfter("a", 400)).toBe(true);
   expect(ended).toEqual([1_000]);
   expect(queue.depth).toBe(1);
-});
-
-test("back-off can be asked for, and forgotten", () => {
-  const queue = queueOf(async () => undefined);
-  expect([queue.addRateLimited("a"), queue.addRateLimited("a"), queue.failures("a")]).toEqual([500, 1_000, 2]);
-  queue.forget("a");
-  expect(queue.addRateLimited("a")).toBe(500);
 });

@@ -89,23 +89,6 @@ export class WorkQueue {
     return true;
   }
 
-  /** Adds a key after its next back-off, as after a failure. @returns milliseconds */
-  addRateLimited(key: string): number {
-    const ms = this.backoff.next(key);
-    this.addAfter(key, ms);
-    return ms;
-  }
-
-  /** Resets a key's back-off, as every success does. */
-  forget(key: string): void {
-    this.backoff.forget(key);
-  }
-
-  /** Failures of a key since its last success. */
-  failures(key: string): number {
-    return this.backoff.failures(key);
-  }
-
   /** Reconciles until the signal is given. @param workers number of concurrent keys */
   async run(workers = 1): Promise<void> {
     await Promise.all(Array.from({ length: workers }, () => this.work()));
@@ -137,8 +120,9 @@ export class WorkQueue {
       this.backoff.forget(key);
       if (typeof againMs === "number") this.addAfter(key, againMs);
     } catch (error) {
-      const retryMs = this.addRateLimited(key);
-      this.deps.failed(key, error, this.failures(key), retryMs);
+      const retryMs = this.backoff.next(key);
+      this.addAfter(key, retryMs);
+      this.deps.failed(key, error, this.backoff.failures(key), retryMs);
     }
     this.active.delete(key);
     const urgent = this.again.get(key);

@@ -3,7 +3,7 @@
  * number, the payload's length, and the payload.
  */
 import { concat } from "../host/bytes";
-import { ByteQueue } from "./byte-queue";
+import { Gathered } from "../system/http/message";
 import { ProtocolError } from "./protobuf";
 
 /** The streams. */
@@ -36,20 +36,20 @@ export function frames(stream: Stream, payload: Uint8Array): Uint8Array {
 
 /** Parses frames from chunks of any size. */
 export class FrameReader {
-  private readonly queue = new ByteQueue();
+  private readonly received = new Gathered();
 
-  /** Each whole frame's stream and payload, in order. @param chunk must not change afterwards @throws ProtocolError */
+  /** Each whole frame's stream and payload, in order; a payload is valid until the next read. @throws ProtocolError */
   *read(chunk: Uint8Array): Generator<readonly [stream: Stream, payload: Uint8Array]> {
-    this.queue.push(chunk);
-    for (let header = this.queue.peek(HEADER); header !== undefined; header = this.queue.peek(HEADER)) {
-      const view = new DataView(header.buffer, header.byteOffset, header.byteLength);
-      const stream = view.getUint32(0);
-      const length = view.getUint32(4);
+    this.received.add(chunk);
+    while (this.received.size >= HEADER) {
+      const { buffer, byteOffset } = this.received.bytes;
+      const header = new DataView(buffer, byteOffset, HEADER);
+      const stream = header.getUint32(0);
+      const length = header.getUint32(4);
       if (stream !== Stream.plugin && stream !== Stream.runtime) throw new ProtocolError(`a frame of stream ${stream}`);
       if (length > LONGEST_RECEIVED) throw new ProtocolError(`a frame of ${length} bytes`);
-      const frame = this.queue.take(HEADER + length);
-      if (frame === undefined) return;
-      yield [stream, frame.subarray(HEADER)];
+      if (this.received.size < HEADER + length) return;
+      yield [stream, this.received.take(HEADER + length).subarray(HEADER)];
     }
   }
 }

@@ -2,19 +2,21 @@
 import { decide } from "../cni/decide";
 import { CniError, ErrorCode, shortened } from "../cni/errors";
 import { type PassedPod, skipWithoutLookup } from "../cni/evidence";
-import { type Gathered, type Get, gatherEvidence } from "../cni/lookup";
+import { type Get, gatherEvidence } from "../cni/lookup";
 import type { StanzaReading } from "../cni/parse-stanza";
 import { IPTABLES_CHAINS } from "../cni/redirect/iptables";
 import { redirectRules } from "../cni/redirect/rules";
 import { FAMILIES } from "../cni/subnets";
+import { Open, openFile } from "../host/files";
+import { CLONE_NEWNET, enterNamespace, OWN_NAMESPACE, openNamespace } from "../host/namespace";
 import type { Host } from "../host/port";
 import { applyNative, isUnsupported } from "../netlink/apply";
 import { type Comparison, compareNative } from "../netlink/compare";
+import { hasLegacyNat } from "../netlink/legacy";
 import { findChain } from "../netlink/readback";
-import type { Netfilter } from "../netlink/socket";
+import { type Netfilter, type NetfilterSocket, openNetfilter } from "../netlink/socket";
 import { basename, dirname } from "../system/path";
 import type { Sandbox } from "./messages";
-import { openPodNetwork, type PodNetwork } from "./namespace";
 
 /** The result for a pod. */
 export type Redirection =
@@ -112,11 +114,14 @@ export class Redirector {
     return netns === undefined ? undefined : `${this.deps.netnsDir}/${basename(netns)}`;
   }
 
-  /** @throws CniError */
+  /**
+   * Looks the pod up as the CNI plugin does, for the same decision: a pod with linkerd-init must not be redirected twice,
+   * and only the pod's object shows its containers. @throws CniError
+   */
   private program(netfilter: Netfilter, id: string, passed: PassedPod): Redirection {
     const { stanza, problem } = this.deps.stanza;
     if (problem !== undefined) throw problem;
-    const { evidence, unanswered } = this.gather(passed);
+    const { evidence, unanswered } = gatherEvidence(passed, stanza["pod-lookup"], this.deps.get);
     const decision = decide(evidence.pod, evidence.around, stanza);
     if (decision.kind === "redirect") {
       applyNative(netfilter, redirectRules(decision.options));
@@ -125,14 +130,36 @@ export class Redirector {
     this.leftAlone.set(id, decision.reason);
     return { kind: "skipped", reason: decision.reason };
   }
+}
 
-  /**
-   * Looks up as the CNI plugin does, for the same decision: a pod with linkerd-init must not be redirected twice, and
-   * only the pod's object shows its containers. @throws CniError 11
-   */
-  private gather(passed: PassedPod): Gathered {
-    const { get, stanza } = this.deps;
-    return gatherEvidence(passed, stanza.stanza["pod-lookup"], get);
+/** A pod's network namespace. */
+interface PodNetwork {
+  readonly netfilter: NetfilterSocket;
+  /** Whether legacy iptables has a nat table there. */
+  readonly legacyNat: boolean;
+}
+
+/**
+ * Enters a pod's network namespace, opens a netfilter socket, which stays there, and returns. A process that cannot
+ * return exits at once, since it would serve its port and set rules in the pod. @throws an Error that names the path
+ */
+function openPodNetwork(host: Host, path: string): PodNetwork {
+  const pod = openNamespace(host, path);
+  try {
+    const own = openFile(host, OWN_NAMESPACE, Open.readOnly);
+    try {
+      enterNamespace(host, pod, path);
+      try {
+        const legacyNat = hasLegacyNat(host);
+        return { netfilter: openNetfilter(host), legacyNat };
+      } finally {
+        if (host.setns(own, CLONE_NEWNET) < 0) host.exit(1);
+      }
+    } finally {
+      host.close(own);
+    }
+  } finally {
+    host.close(pod);
   }
 }
 

@@ -35,11 +35,12 @@ const pod = (name: string, annotations: Readonly<Record<string, string>> = {}) =
 
 test("accepts calls in chunks of any size", () => {
   const bytes = [
-    ...call(Method.synchronize, new Uint8Array([...pod("one", { note: "n".repeat(9000) }), ...pod("two")])),
-    ...call(Method.runPodSandbox, pod("three"), 3),
-    ...call(Method.removePodSandbox, pod("three"), 5),
+    ...call(Method.synchronize, concat([pod("one", { note: "n".repeat(9000) }), pod("two"), numberField(3, 1)])),
+    ...call(Method.synchronize, concat([pod("three"), pod("four", { note: "n".repeat(8000) })]), 3),
+    ...call(Method.runPodSandbox, pod("five"), 5),
+    ...call(Method.removePodSandbox, pod("five"), 7),
   ];
-  const wanted = ["synchronize one,two", "run three", "removed id-three"];
+  const wanted = ["synchronize one,two,three,four", "run five", "removed id-five"];
   fc.assert(
     fc.property(fc.array(fc.nat(bytes.length), { maxLength: 20 }), (cuts) => {
       const { calls, session: taken } = session();

@@ -1,6 +1,6 @@
 /** ttrpc, the calls within a stream: a header, followed by a request or a response as a protocol buffer. */
 import { concat } from "../host/bytes";
-import { ByteQueue } from "./byte-queue";
+import { Gathered } from "../system/http/message";
 import { bytesField, Fields, numberField, ProtocolError, type Texts } from "./protobuf";
 
 const HEADER = 10;
@@ -99,20 +99,20 @@ function decoded(id: number, type: number, data: Uint8Array, texts: Texts): Requ
 
 /** Parses the messages of a stream from chunks of any size. */
 export class MessageReader {
-  private readonly queue = new ByteQueue();
+  private readonly received = new Gathered();
 
   constructor(private readonly texts: Texts) {}
 
-  /** Each whole message, in order. @throws ProtocolError */
+  /** Each whole message, in order; it is valid until the next read. @throws ProtocolError */
   *read(chunk: Uint8Array): Generator<Request | Response> {
-    this.queue.push(chunk);
-    for (let header = this.queue.peek(HEADER); header !== undefined; header = this.queue.peek(HEADER)) {
-      const view = new DataView(header.buffer, header.byteOffset, header.byteLength);
-      const length = view.getUint32(0);
+    this.received.add(chunk);
+    while (this.received.size >= HEADER) {
+      const { buffer, byteOffset } = this.received.bytes;
+      const header = new DataView(buffer, byteOffset, HEADER);
+      const [length, id, type] = [header.getUint32(0), header.getUint32(4), header.getUint8(8)];
       if (length > LONGEST) throw new ProtocolError(`a message of ${length} bytes`);
-      const message = this.queue.take(HEADER + length);
-      if (message === undefined) return;
-      yield decoded(view.getUint32(4), view.getUint8(8), message.subarray(HEADER), this.texts);
+      if (this.received.size < HEADER + length) return;
+      yield decoded(id, type, this.received.take(HEADER + length).subarray(HEADER), this.texts);
     }
   }
 }

@@ -2,10 +2,6 @@
 
 type Listener = (this: Signal) => void;
 
-function named(name: string, message: string): Error {
-  return Object.assign(new Error(message), { name });
-}
-
 /** If a listener throws, the program ends after the other listeners were called. */
 function callSafely(call: () => void): void {
   try {
@@ -35,23 +31,6 @@ export class Signal {
     });
   }
 
-  /** A signal that aborts after a number of milliseconds, with a TimeoutError. */
-  static timeout(milliseconds: number): Signal {
-    const signal = new Signal();
-    setTimeout(
-      () => aborting.get(signal)?.(named("TimeoutError", "The operation was aborted due to timeout")),
-      milliseconds,
-    );
-    return signal;
-  }
-
-  /** A signal that has aborted. */
-  static abort(reason?: unknown): Signal {
-    const controller = new Controller();
-    controller.abort(reason);
-    return controller.signal;
-  }
-
   get aborted(): boolean {
     return this.state !== undefined;
   }
@@ -59,10 +38,6 @@ export class Signal {
   /** Undefined until it aborts. */
   get reason(): unknown {
     return this.state?.reason;
-  }
-
-  throwIfAborted(): void {
-    if (this.state !== undefined) throw this.state.reason;
   }
 
   /** Each listener is called once, since a signal aborts only once. */
@@ -80,7 +55,7 @@ export class Controller {
   readonly signal = new Signal();
 
   /** @param reason default: an AbortError */
-  abort(reason: unknown = named("AbortError", "This operation was aborted")): void {
+  abort(reason: unknown = Object.assign(new Error("This operation was aborted"), { name: "AbortError" })): void {
     aborting.get(this.signal)?.(reason);
   }
 }

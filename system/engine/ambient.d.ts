@@ -3,15 +3,9 @@
 interface AbortSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
-  throwIfAborted(): void;
   addEventListener(type: "abort", listener: (event: unknown) => void, options?: { readonly once?: boolean }): void;
   removeEventListener(type: "abort", listener: (event: unknown) => void): void;
 }
-
-declare var AbortSignal: {
-  readonly prototype: AbortSignal;
-  timeout(milliseconds: number): AbortSignal;
-};
 
 declare class AbortController {
   readonly signal: AbortSignal;
@@ -23,12 +17,12 @@ declare class TextEncoder {
 }
 
 declare class TextDecoder {
-  constructor(label?: "utf-8", options?: { readonly fatal?: boolean; readonly ignoreBOM?: boolean });
-  decode(bytes?: Uint8Array, options?: { readonly stream?: boolean }): string;
+  constructor(label?: "utf-8", options?: { readonly ignoreBOM?: boolean });
+  decode(bytes: Uint8Array): string;
 }
 
 declare class URLSearchParams {
-  constructor(init?: Readonly<Record<string, string>> | Iterable<readonly [string, string]>);
+  constructor(init: Readonly<Record<string, string>>);
   toString(): string;
 }
 

@@ -253,7 +253,7 @@ class Session {
       if (this.reader.isWhole) return gathered.take();
       const bytes = await this.connection.read();
       // A body that timed out may still arrive for a moment.
-      signal.throwIfAborted();
+      if (signal.aborted) throw signal.reason;
       if (bytes === undefined) throw new HttpError(400, `the ${what} broke off`);
       this.reader.receive(bytes);
     }

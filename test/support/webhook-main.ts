@@ -64,7 +64,7 @@ async function serve(connection: Connection, closed: () => void): Promise<void> 
   };
   let rest = "";
   for (let bytes = await connection.read(); bytes !== undefined; bytes = await connection.read()) {
-    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    const lines = (rest + decoder.decode(bytes)).split("\n");
     rest = lines.pop() ?? "";
     for (const order of lines.map((line) => JSON.parse(line) as Order)) {
       void obey(order).then(answer);

@@ -48,26 +48,15 @@ const ended = async (script: string, options: object = {}) => {
   return run("/bin/sh", ["-c", script], { ...usual, ...options });
 };
 
-function decoded(parts: readonly (readonly number[])[], options: object): unknown {
-  const decoder = new TextDecoder("utf-8", options);
-  const texts: string[] = [];
-  for (const part of parts) texts.push(decoder.decode(new Uint8Array(part), { stream: true }));
-  return [...texts, decoder.decode()];
-}
-
-const PARTS: readonly (readonly (readonly number[])[])[] = [
-  [[0xe2, 0x82], [0xac]],
-  [[0xf0], [0x9f], [0x98], [0x80]],
-  [
-    [0xef, 0xbb, 0xbf, 0x41],
-    [0xef, 0xbb, 0xbf],
-  ],
-  [[], [0xef, 0xbb], [0xbf, 0x42]],
-  [[0x41, 0xff], [0x42]],
-  [[0xe2, 0x82]],
-  [[0xe2, 0x28], [0xa1]],
-  [[0xef, 0xbf, 0xbd]],
-  [[0xed, 0xa0, 0x80]],
+const TEXTS: readonly (readonly number[])[] = [
+  [0xe2, 0x82, 0xac],
+  [0xf0, 0x9f, 0x98, 0x80],
+  [0xef, 0xbb, 0xbf, 0x41, 0xef, 0xbb, 0xbf],
+  [0x41, 0xff, 0x42],
+  [0xe2, 0x82],
+  [0xe2, 0x28, 0xa1],
+  [0xef, 0xbf, 0xbd],
+  [0xed, 0xa0, 0x80],
 ];
 
 export const cases: Readonly<Record<string, Case>> = {
@@ -215,21 +204,13 @@ export const cases: Readonly<Record<string, Case>> = {
   ],
   texts: () => [
     ["", "grüße €😀", "a\0b", "\ud800a\udc00"].map((each) => [...bytes(each)]),
-    PARTS.map((parts) => decoded(parts, {})),
-    PARTS.map((parts) => decoded(parts, { ignoreBOM: true })),
-    ...PARTS.map((parts) => {
-      try {
-        return decoded(parts, { fatal: true });
-      } catch (error) {
-        return (error as Error).name;
-      }
+    ...[{}, { ignoreBOM: true }].map((options) => {
+      const decoder = new TextDecoder("utf-8", options);
+      return TEXTS.map((each) => decoder.decode(Uint8Array.from(each)));
     }),
     text(new Uint8Array([0x61, 0x62, 0x63]).subarray(1)),
     new URLSearchParams({ labelSelector: "a in (b,c),!d", "ä b": "~*-._'()!+&=%", empty: "" }).toString(),
-    new URLSearchParams([
-      ["a", "1"],
-      ["a", "\ud800"],
-    ]).toString(),
+    new URLSearchParams({ a: "\ud800" }).toString(),
   ],
   async aborts() {
     const seen: unknown[] = [];
@@ -245,15 +226,7 @@ export const cases: Readonly<Record<string, Case>> = {
     seen.push(signal.aborted, signal.reason, (controller.signal.reason as Error).name);
     const own = new AbortController();
     own.abort("mine");
-    seen.push(own.signal.reason, AbortSignal.abort(5).reason);
-    try {
-      controller.signal.throwIfAborted();
-    } catch (error) {
-      seen.push((error as Error).name);
-    }
-    const late = AbortSignal.timeout(5);
-    seen.push(late.aborted);
-    await new Promise<void>((resolve) => late.addEventListener("abort", () => resolve()));
-    return [...seen, (late.reason as Error).name];
+    seen.push(own.signal.reason);
+    return seen;
   },
 };

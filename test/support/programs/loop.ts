@@ -47,7 +47,9 @@ const programs: Readonly<Record<string, (...args: string[]) => Promise<unknown>>
     controller.abort();
     await read.catch((error) => print(reasonOf(error)));
     await ready(from, "read", controller.signal).catch((error) => print(reasonOf(error)));
-    await ready(from, "read", AbortSignal.timeout(5)).catch((error) => print(reasonOf(error)));
+    const late = new AbortController();
+    setTimeout(() => late.abort(new Error("late")), 5);
+    await ready(from, "read", late.signal).catch((error) => print(reasonOf(error)));
   },
   async child() {
     const begin = host.elapsed();

@@ -78,15 +78,6 @@ test("after 410 Gone it lists again, and drops deleted objects", async () => {
   expect(lines).toEqual([expect.stringMatching(/watch of \/api\/v1\/pods: 410.*resource=pods\n$/)]);
 });
 
-test("a resync reports everything again", async () => {
-  const changed: string[] = [];
-  const options = { resource: resources.pods, view: () => true, changed: (key: string) => changed.push(key) };
-  const informer = new Informer({ ...options, resyncMs: 1_000 }, deps());
-  running = informer.run();
-  await until("three times", () => changed.filter((key) => key === "shop/a").length >= 3);
-  expect(new Set(changed)).toEqual(new Set(["shop/a", "shop/b"]));
-});
-
 test("a resource unknown to the API server is requested again, and is not a failure", async () => {
   api.answer = json(404, { message: "the server could not find the requested resource" });
   let unknown = 0;
