@@ -6,8 +6,9 @@ import { NriVariable } from "../cni/contract";
 import { FakeHost } from "../host/fake.testing";
 import { systemClock } from "../process/clock";
 import { createLog } from "../process/log";
+import { eventually } from "../system/eventually.testing";
 import { Daemon } from "./daemon";
-import { eventually, FakeRuntime } from "./runtime.testing";
+import { FakeRuntime } from "./runtime.testing";
 import { readSettings } from "./settings";
 
 /** A port that nothing listens on. */

@@ -1,8 +1,8 @@
 /** The container runtime's side of NRI on a socket, for behaviour that real runtimes do not show on demand. */
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
-import { setTimeout as delay } from "node:timers/promises";
 import { concat } from "../host/bytes";
+import { eventually } from "../system/eventually.testing";
 import { Event, Method } from "./messages";
 import { FrameReader, frames, Stream } from "./mux";
 import { bytesField, numberField, type Texts } from "./protobuf";
@@ -180,19 +180,5 @@ export class FakeRuntime {
     }
     this.isSynchronized = true;
     if (this.behaviour.drops === true) socket.destroy();
-  }
-}
-
-/** Waits until something holds; what throws does not hold yet. @throws after two minutes */
-export async function eventually<T>(look: () => Promise<T | undefined> | T | undefined): Promise<T> {
-  for (const end = performance.now() + 120_000; ; await delay(10)) {
-    let cause: unknown;
-    try {
-      const found = await look();
-      if (found !== undefined) return found;
-    } catch (error) {
-      cause = error;
-    }
-    if (performance.now() > end) throw new Error("it did not happen within 2 min", { cause });
   }
 }

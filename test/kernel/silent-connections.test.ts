@@ -7,7 +7,7 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Annotation, NetworkDefinition, OperatorPath } from "../../cni/contract";
-import { eventually } from "../../nri/runtime.testing";
+import { eventually } from "../../system/eventually.testing";
 import { reviewOf } from "../support/admission-review";
 import { ApiStub } from "../support/api-server";
 import { bundleCrowd, CrowdProcess } from "../support/crowd-process";

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { eventually } from "../../nri/runtime.testing";
+import { eventually } from "../../system/eventually.testing";
 
 /** As many at once as one hostile client would open. */
 const SIZE = 64;

@@ -1,20 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../../system/eventually.testing";
 
-/**
- * Waits for a condition, which is checked less often the longer it takes; one that throws does not hold yet, as if a
- * program does not listen yet. @throws after so many seconds
- */
-export async function until(what: string, condition: () => boolean | Promise<boolean>, seconds = 120): Promise<void> {
-  const begin = performance.now();
-  let cause: unknown;
-  for (let ms = 0; ms < seconds * 1000; ms = performance.now() - begin) {
-    try {
-      if (await condition()) return;
-      cause = undefined;
-    } catch (error) {
-      cause = error;
-    }
-    await sleep(Math.min(100, 5 + ms / 20));
-  }
-  throw new Error(`waited ${seconds} s for ${what}`, { cause });
+/** Waits for a condition, as {@link eventually} does for a value. */
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  seconds?: number,
+): Promise<void> {
+  await eventually(async () => (await condition()) || undefined, what, seconds);
 }

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually } from "../../nri/runtime.testing";
+import { eventually } from "../../system/eventually.testing";
 import { HostProgram, type Step, sanitized } from "../support/host";
 import { namespacesMissing } from "../support/netns";
 import { missing, suite } from "../support/requirements";
