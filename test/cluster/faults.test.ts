@@ -152,8 +152,7 @@ clusterSuite("a cluster in which things fail", (cluster) => {
     "installer frozen, cut off, killed -9 and replaced, under a stream of meshed pods",
     async () => {
       const [failures, earlier] = [await cluster.failures(), await cluster.additions(/stream/)];
-      const annotations = { "linkerd.io/created-by": "linkerd/proxy-injector edge-26.5.1" };
-      const stream = new PodStream(cluster.kubectl, "client", { annotations });
+      const stream = new PodStream(cluster.kubectl, "client");
       const calls = async () => (await cluster.additions(/stream/)).slice(earlier.length);
       /** Resolves once another pod was looked up this way. */
       const lookedUp = async (way: string, why = /^/) => {
@@ -190,7 +189,7 @@ clusterSuite("a cluster in which things fail", (cluster) => {
     const installed = Object.keys(await cluster.directories());
     const failures = await cluster.failures();
     await evictInstaller(cluster.machine);
-    const [address] = (await cluster.kubectl.start(pod("meanwhile", { proxy: "sidecar" }))) as [string];
+    const [address] = (await cluster.kubectl.start(injected("meanwhile"))) as [string];
     expect(await caller(address)).toEqual(redirected(address));
     await cluster.rolledOut();
     expect(Object.keys(await cluster.directories())).toEqual(installed);

@@ -48,7 +48,7 @@ clusterSuite(
         annotations: { ...INJECTED, "config.linkerd.io/skip-subnets": LONG_LIST },
       });
       await kubectl.create(long);
-      const stream = new PodStream(kubectl, "client", { validator: true, annotations: INJECTED });
+      const stream = new PodStream(kubectl, "client", { validator: true });
       let pods = await hostile(0);
       // It connects again, and the runtime names the running pods: the kubelet ends unknown ones later.
       await plugin.restart();

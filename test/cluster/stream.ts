@@ -1,10 +1,9 @@
-import { type Kubectl, type Pod, pod } from "./pods";
+import { INJECTED, type Kubectl, type Pod, pod } from "./pods";
 
 /** How a stream's pods are made. */
 interface StreamOptions {
   /** With an init container that fails if the pod is not redirected. @default false */
   readonly validator?: boolean;
-  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** The result of a stream of pod starts. */
@@ -20,7 +19,10 @@ interface StreamResult {
 const LANES = 2;
 const SIZE = 8;
 
-/** Starts meshed pods, batch after batch, until told to stop; each pod is called once it is ready. */
+/**
+ * Starts pods that linkerd's injector meshed, batch after batch, until told to stop; each pod is called once it is ready.
+ * Their annotations decide if an API server that is slow, as on a busy machine, does not answer.
+ */
 export class PodStream {
   private static streams = 0;
   /** The pods of a stream before this one may not be gone yet. */
@@ -85,7 +87,7 @@ export class PodStream {
 
   private async start(batch: string): Promise<string[]> {
     const pods = Array.from({ length: SIZE }, (_, index) =>
-      pod(`${batch}-${index}`, { ...this.options, proxy: "sidecar", labels: { batch } }),
+      pod(`${batch}-${index}`, { ...this.options, proxy: "sidecar", annotations: INJECTED, labels: { batch } }),
     );
     await this.kubectl.apply(...pods);
     await this.kubectl.run("wait", "pods", `--selector=batch=${batch}`, "--for=condition=Ready", "--timeout=180s");

@@ -20,8 +20,11 @@ export const BIN_DIR = "/opt/cni/bin";
 const CHART = "dist/charts/linkerd2-cni";
 /** containerd's messages if it cannot make or end a pod's sandbox, or has no CNI configuration for it. */
 const FAILURE = /(Run|Stop)PodSandbox|network for sandbox|cni/i;
-/** What it says of a container that ended while it read its figures, by the cluster's own cgroup, whose name holds "cni". */
-const METRICS = 'msg="collecting metrics';
+/**
+ * What it says of a container or sandbox that ended while its figures or state were read, with the cluster's cgroup or a
+ * network namespace in it, whose names hold "cni".
+ */
+const ENDED = /msg="(collecting metrics|PodSandboxStatus for)/;
 
 /** Shared by the tests of one file: their own cluster, and functions to work with it. */
 export class TestCluster {
@@ -128,7 +131,7 @@ export class TestCluster {
    */
   async failures(): Promise<string[]> {
     const log = await readFile(join(paths.logs, "containerd"), "utf8");
-    const errors = log.split("\n").filter((line) => line.includes("level=error") && !line.includes(METRICS));
+    const errors = log.split("\n").filter((line) => line.includes("level=error") && !ENDED.test(line));
     return errors.filter((line) => FAILURE.test(line));
   }
 }
