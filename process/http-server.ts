@@ -1,5 +1,5 @@
 import { reasonOf } from "../cni/errors";
-import { HttpServer as Server, type ServerRequest, type ServerResponse, wholeHead } from "../system/http/server";
+import { HttpServer as Server, type ServerRequest, type ServerResponse } from "../system/http/server";
 import { type ListenAddress, listenTcp } from "../system/net";
 import type { Registry } from "./metrics";
 
@@ -21,8 +21,8 @@ export interface HttpServer {
 }
 
 const HEADERS = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
-/** Any client may connect: what is not a request yet is held outside, and each connection ends with its answer. */
-const LIMITS = { connections: 512, headBytes: 8 * 1024, idleMs: 10_000, sendMs: 5_000 };
+/** Any client may connect, and each connection ends with its answer. */
+const LIMITS = { connections: 256, headBytes: 8 * 1024, idleMs: 10_000, sendMs: 5_000 };
 
 async function answerTo({ method, target }: ServerRequest, answers: Answers): Promise<ServerResponse> {
   const path = target.split("?")[0] ?? "/";
@@ -42,7 +42,7 @@ async function answerTo({ method, target }: ServerRequest, answers: Answers): Pr
 export async function serve(at: ListenAddress, answers: Answers): Promise<HttpServer> {
   const server = new Server({ ...LIMITS, answer: (request) => answerTo(request, answers) });
   server.drain();
-  const listener = await listenTcp(at, server.take, wholeHead(LIMITS.headBytes));
+  const listener = await listenTcp(at, server.take);
   const close = () => {
     listener.close();
     void server.close(0);

@@ -18,7 +18,6 @@ import { reasonOf } from "../host/tls-failure";
 import { host } from "./engine/host";
 import { inChild, onReadable, ready } from "./engine/loop";
 import { NetError, type NetFailure } from "./net-error";
-import { Waiting } from "./waiting";
 
 export interface Connection {
   /**
@@ -84,25 +83,18 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-export interface TlsListenOptions {
-  /** Milliseconds for a client's handshake. */
-  readonly handshakeMs: number;
-}
-
 /** Time before the next address is also tried (RFC 8305). */
 const STAGGER_MS = 250;
 /** Maximum addresses of a host to try. */
 const MOST_ADDRESSES = 8;
-/** Connections that a listener accepts before other work continues: about 5 ms. */
-const BATCH = 256;
+/** Connections that a listener accepts before other work continues: about 2 ms. */
+const BATCH = 64;
 /** Milliseconds until a listener without a free descriptor or memory tries again. */
 const PAUSE_MS = 100;
-/** Maximum connections of a listener that have not sent enough yet, except in a rush; the oldest is closed for a new one. */
+/** Maximum connections of a listener whose clients have sent nothing yet; the oldest is closed for a new one. */
 const MOST_SILENT = 512;
-/** Milliseconds within which a client must send enough. */
+/** Milliseconds within which a client must send something. */
 const SILENT_MS = 10_000;
-/** Maximum handshakes in progress, which need 45 KiB each, except in a rush; the oldest is closed for a new one. */
-const MOST_HANDSHAKES = 256;
 /** Additional milliseconds for a child process to report its own timeout. */
 const CHILD_MS = 500;
 /** Milliseconds to look up the address of a listener. */
@@ -110,14 +102,9 @@ const LOOKUP_MS = 5_000;
 const ECONNABORTED = 103;
 const SOL_SOCKET = 1;
 const SO_ERROR = 4;
-const SO_RCVLOWAT = 18;
 const ACCEPT_FLAGS = 0x80800; // SOCK_CLOEXEC, SOCK_NONBLOCK
 const MSG_NOSIGNAL = 0x4000;
 const MSG_PEEK = 2;
-/** The type of the first record of a TLS connection, and the size of a record's header (RFC 8446, section 5.1). */
-const TLS_HANDSHAKE = 22;
-const TLS_HEADER = 5;
-
 const codeOf = (errno: number) => new SystemError("", errno).code;
 
 /** The bytes received last: each connection takes its bytes at once, and none has a buffer of its own. */
@@ -427,17 +414,11 @@ function acceptSome(listening: number, taken: (socket: number) => void): boolean
   return false;
 }
 
-/** Accepts connections until the signal is given. @param spare frees descriptors, and tells whether it did */
-async function acceptAll(
-  listening: number,
-  signal: AbortSignal,
-  taken: (socket: number) => void,
-  spare: () => boolean,
-): Promise<void> {
+/** Accepts connections until the signal is given. */
+async function acceptAll(listening: number, signal: AbortSignal, taken: (socket: number) => void): Promise<void> {
   for (;;) {
     await ready(listening, "read", signal);
     if (!acceptSome(listening, (socket) => (signal.aborted ? host.close(socket) : taken(socket)))) continue;
-    if (spare()) continue;
     // The connection waits; do not retry at once.
     await unless(signal, new Promise<void>((resolve) => void setTimeout(resolve, PAUSE_MS)));
   }
@@ -451,94 +432,58 @@ async function listenSocket({ host: name, port }: ListenAddress): Promise<number
 }
 
 /** Accepts the connections of a socket. @returns a function that stops this */
-function taking(socket: number, taken: (socket: number) => void, spare = () => false): () => void {
+function taking(socket: number, taken: (socket: number) => void): () => void {
   const end = new AbortController();
-  acceptAll(socket, end.signal, taken, spare).catch((error) => {
+  acceptAll(socket, end.signal, taken).catch((error) => {
     if (!end.signal.aborted) throw error;
   });
   return () => end.abort();
 }
 
-/** A connection whose client has not sent enough yet. */
-interface Silent {
-  readonly socket: number;
-  /** Stops waiting for more. */
-  stop: () => void;
-}
-
 /**
- * Bytes that a client must send before it is served; 0 if it is not served at all.
- * @param judged how many of the first bytes it was called with before
+ * Holds connections until their clients send something. Any client may open thousands: one that is silent, or resets the
+ * connection, costs some microseconds and a descriptor.
  */
-export type Needed = (first: Uint8Array, judged: number) => number;
-
-const anyByte: Needed = () => 1;
-/** A handshake costs memory and time: it begins once the client's first record is complete. */
-const firstRecord: Needed = (first) => {
-  if (first[0] !== TLS_HANDSHAKE) return 0;
-  return first.length < TLS_HEADER ? TLS_HEADER : TLS_HEADER + (first[3] ?? 0) * 256 + (first[4] ?? 0);
-};
-
-/** Makes a socket readable only with so many bytes, or at its end. */
-const readFrom = (socket: number, bytes: number) =>
-  host.setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, new Uint8Array(Int32Array.of(bytes).buffer));
-
-/**
- * Holds connections until their clients have sent enough. Any client may open thousands: one that sends less, or resets
- * the connection, costs some microseconds and a descriptor.
- * @param begun receives each connection
- */
-function whenBegun(needed: Needed, begun: (socket: number) => void) {
-  const silent = new Waiting<Silent>(MOST_SILENT, ({ socket, stop }) => {
-    stop();
-    host.close(socket);
-  });
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const expire = () => {
-    const dueMs = silent.expire(SILENT_MS);
-    timer = dueMs === undefined ? undefined : setTimeout(expire, dueMs);
+function whenBegun(begun: (socket: number) => void) {
+  /** Each with what ends it, the oldest first. */
+  const silent = new Map<number, () => void>();
+  const hold = (socket: number) => {
+    const begins = () => {
+      clearTimeout(timer);
+      silent.delete(socket);
+      if (host.receive(socket, received.subarray(0, 1), MSG_PEEK) > 0) begun(socket);
+      else host.close(socket);
+    };
+    const stop = onReadable(socket, begins);
+    const end = () => {
+      clearTimeout(timer);
+      stop();
+      silent.delete(socket);
+      host.close(socket);
+    };
+    const timer = setTimeout(end, SILENT_MS);
+    silent.set(socket, end);
   };
   return {
     take: (socket: number) => {
-      silent.makeRoom(silent.size);
-      let [judged, awaited] = [0, 1];
-      const look = () => {
-        const size = Math.max(0, host.receive(socket, received, MSG_PEEK));
-        const bytes = size === 0 ? 0 : needed(received.subarray(0, size), judged);
-        // Readable with fewer bytes than requested: the connection has ended.
-        const isOver = bytes === 0 || size < awaited;
-        if (!isOver && size < bytes) {
-          [judged, awaited] = [size, bytes];
-          readFrom(socket, bytes);
-          one.stop = onReadable(socket, look);
-          return;
-        }
-        silent.delete(one);
-        if (isOver) return void host.close(socket);
-        if (awaited > 1) readFrom(socket, 1);
-        begun(socket);
-      };
-      const one: Silent = { socket, stop: onReadable(socket, look) };
-      silent.add(one);
-      timer ??= setTimeout(expire, SILENT_MS);
+      const [oldest] = silent.values();
+      if (silent.size >= MOST_SILENT) oldest?.();
+      hold(socket);
     },
-    spare: () => silent.halve(),
     close: () => {
-      clearTimeout(timer);
-      silent.clear();
+      for (const end of silent.values()) end();
     },
   };
 }
 
-/** @param begun receives each connection once its client has sent enough */
-async function listening(at: ListenAddress, needed: Needed, begun: (socket: number) => void): Promise<Listener> {
+async function listening(at: ListenAddress, begun: (socket: number) => void): Promise<Listener> {
   const socket = await listenSocket(at);
   // Accepted connections inherit it.
   sendAtOnce(host, socket);
   const bound = new Uint8Array(28);
   host.getsockname(socket, bound);
-  const connections = whenBegun(needed, begun);
-  const stop = taking(socket, connections.take, connections.spare);
+  const connections = whenBegun(begun);
+  const stop = taking(socket, connections.take);
   let isOpen = true;
   const close = () => {
     if (!isOpen) return;
@@ -550,13 +495,9 @@ async function listening(at: ListenAddress, needed: Needed, begun: (socket: numb
   return { port: (bound[2] ?? 0) * 256 + (bound[3] ?? 0), close };
 }
 
-/** @param taken receives each connection once its client has sent enough @throws SystemError if the port is in use */
-export function listenTcp(
-  at: ListenAddress,
-  taken: (connection: Connection) => void,
-  needed: Needed = anyByte,
-): Promise<Listener> {
-  return listening(at, needed, (socket) => taken(new EngineConnection(plainChannel(socket), true)));
+/** @param taken receives each connection once its client has sent something @throws SystemError if the port is in use */
+export function listenTcp(at: ListenAddress, taken: (connection: Connection) => void): Promise<Listener> {
+  return listening(at, (socket) => taken(new EngineConnection(plainChannel(socket), true)));
 }
 
 /** A Unix socket that listens. */
@@ -592,34 +533,49 @@ function identityOf({ cert, key }: TlsPair): TlsIdentity {
   return made;
 }
 
+/** A connection of a client, whose handshake ends before the first read or write. */
+class Accepted implements Connection {
+  private readonly end = new AbortController();
+  private readonly connection: Promise<Connection>;
+
+  constructor(socket: number, identity: TlsIdentity) {
+    const { signal } = this.end;
+    // The one that takes the connection closes it in time.
+    const [deadlineMs, left] = [Number.POSITIVE_INFINITY, () => Number.POSITIVE_INFINITY];
+    const attempt: Attempt = { kind: "handshake", signal, deadlineMs, left };
+    this.connection = handshaken(socket, host.tlsAccept(socket, identity), attempt);
+    // A read rejects.
+    this.connection.catch(() => undefined);
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    return (await this.connection).read();
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    await (await this.connection).write(bytes);
+  }
+
+  close(): void {
+    this.end.abort(CLOSED);
+    this.connection.then(
+      (connection) => connection.close(),
+      () => undefined,
+    );
+  }
+}
+
 /**
- * Listens for TLS 1.2 and 1.3. @param taken receives each connection after its handshake @throws Error if the port is
+ * Listens for TLS 1.2 and 1.3. @param taken receives each connection once its client has sent something, before the handshake @throws Error if the port is
  * in use or TLS refuses the pair
  */
 export async function listenTls(
   at: ListenAddress,
   pair: TlsPair,
-  { handshakeMs }: TlsListenOptions,
   taken: (connection: Connection) => void,
 ): Promise<TlsListener> {
   let identity = identityOf(pair);
-  const shaking = new Waiting<AbortController>(MOST_HANDSHAKES, (end) => end.abort());
-  const shakeHands = async (socket: number, { signal }: AbortController) => {
-    const connection = await attempted({ deadlineMs: handshakeMs, signal }, "handshake", (attempt) =>
-      handshaken(socket, host.tlsAccept(socket, identity), attempt),
-    );
-    taken(connection);
-  };
-  const listener = await listening(at, firstRecord, (socket) => {
-    shaking.makeRoom(shaking.size);
-    const end = new AbortController();
-    shaking.add(end);
-    shakeHands(socket, end)
-      .finally(() => shaking.delete(end))
-      .catch((error) => {
-        if (!(error instanceof NetError)) throw error;
-      });
-  });
+  const listener = await listening(at, (socket) => taken(new Accepted(socket, identity)));
   return {
     ...listener,
     use: (next) => {

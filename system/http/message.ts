@@ -98,10 +98,6 @@ function find(bytes: Uint8Array, wanted: Uint8Array, from: number): number {
   return -1;
 }
 
-/** Whether bytes hold the end of a head. @param from offset at which it may begin */
-export const hasHead = (bytes: Uint8Array, from: number): boolean =>
-  find(bytes, HEAD_END, Math.max(0, from - HEAD_END.length + 1)) >= 0;
-
 function headersOf(lines: readonly string[]): Headers {
   const headers = new Map<string, string>();
   for (const line of lines) {

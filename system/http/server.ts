@@ -1,7 +1,6 @@
 /** An HTTP/1.1 server for connections of any kind. Requests, connections and waits have limits. */
-import type { Connection, Needed } from "../net";
+import type { Connection } from "../net";
 import { NetError } from "../net-error";
-import { Waiting } from "../waiting";
 import {
   type Decode,
   type Extent,
@@ -9,7 +8,6 @@ import {
   Gathered,
   type Head,
   type Headers,
-  hasHead,
   MessageError,
   MessageReader,
 } from "./message";
@@ -58,10 +56,7 @@ export interface ServerResponse {
 export interface HttpServerOptions {
   /** Answers a request; an error becomes a 500. */
   readonly answer: (request: ServerRequest) => Promise<ServerResponse>;
-  /**
-   * Maximum connections, except in a rush. The connection that has waited longest for its client is closed for a new
-   * one.
-   */
+  /** Maximum connections. The one that has waited longest for its client is closed for a new one. */
   readonly connections: number;
   /** Maximum bytes of bodies in transit. The connection of the body that began first is closed for more. @default no limit */
   readonly bodyBytes?: number;
@@ -292,45 +287,28 @@ function refusal(error: unknown): ServerResponse {
   return { status, headers: { ...headers, "content-type": "text/plain; charset=utf-8" }, body: `${message}\n` };
 }
 
-const [A, Z] = [65, 90];
-
-/**
- * For a listener: a client is served once the whole head of its first request is here, or more than a head may have.
- * One that does not begin with the name of a method, which is in capitals, is not served.
- */
-export const wholeHead =
-  (headBytes: number): Needed =>
-  (first, judged) => {
-    const [letter = 0] = first;
-    if (letter < A || letter > Z) return 0;
-    return first.length > headBytes || hasHead(first, judged) ? 1 : first.length + 1;
-  };
-
 /** Answers requests on given connections. */
 export class HttpServer {
   private readonly sessions = new Set<Session>();
-  /** Connections that wait for their client. */
-  private readonly waiting: Waiting<Session>;
-  /** Those that wait for a body, in order of its beginning, with its bytes so far. */
-  private readonly receiving = new Map<Session, number>();
+  /** Those that wait for their client, the one that has waited longest first, with the bytes of a body so far. */
+  private readonly waiting = new Map<Session, number>();
   private bodyBytes = 0;
   private isDraining = false;
   private isClosed = false;
   private emptied: () => void = () => undefined;
 
-  constructor(private readonly options: HttpServerOptions) {
-    this.waiting = new Waiting(options.connections, (session) => session.close());
-  }
+  constructor(private readonly options: HttpServerOptions) {}
 
   /** Accepts a connection. */
   readonly take = (connection: Connection): void => {
-    if (this.isClosed || !this.waiting.makeRoom(this.sessions.size)) {
+    if (this.isClosed || !this.makeRoom()) {
       connection.close();
       return;
     }
     const session: Session = new Session(connection, this.options, () => this.isDraining, {
       waits: () => {
-        this.waiting.add(session);
+        this.waiting.delete(session);
+        this.waiting.set(session, 0);
         if (this.isClosed && session.isIdle) session.close();
       },
       receiving: (bytes) => this.receive(session, bytes),
@@ -344,22 +322,32 @@ export class HttpServer {
     });
   };
 
+  /** @returns whether there is room for another connection */
+  private makeRoom(): boolean {
+    if (this.sessions.size < this.options.connections) return true;
+    const [oldest] = this.waiting.keys();
+    if (oldest !== undefined) this.end(oldest);
+    return oldest !== undefined;
+  }
+
   private receive(session: Session, bytes: number): void {
-    if (!this.receiving.has(session)) this.waiting.add(session);
-    this.receiving.set(session, (this.receiving.get(session) ?? 0) + bytes);
+    this.waiting.set(session, (this.waiting.get(session) ?? 0) + bytes);
     this.bodyBytes += bytes;
-    for (const [oldest] of this.receiving) {
+    for (const [oldest, held] of this.waiting) {
       if (this.bodyBytes <= (this.options.bodyBytes ?? Number.POSITIVE_INFINITY)) break;
-      this.settle(oldest);
-      oldest.close();
+      if (held > 0) this.end(oldest);
     }
+  }
+
+  private end(session: Session): void {
+    this.settle(session);
+    session.close();
   }
 
   /** It no longer waits. */
   private settle(session: Session): void {
+    this.bodyBytes -= this.waiting.get(session) ?? 0;
     this.waiting.delete(session);
-    this.bodyBytes -= this.receiving.get(session) ?? 0;
-    this.receiving.delete(session);
   }
 
   /** Makes each connection end with its next answer. */

@@ -14,6 +14,7 @@ import { root } from "../../build/paths";
 import { PRODUCT } from "../../build/programs";
 import { authority, certificate, type Issued } from "../../system/certificates.testing";
 import { readPair } from "../../system/crypto";
+import { eventually } from "../../system/eventually.testing";
 import { sanitized } from "../support/host";
 
 jest.setTimeout(600_000);
@@ -69,11 +70,8 @@ function start(args: readonly string[], before = ":"): Running {
   return { child, line, tell };
 }
 
-async function serving(pair: Issued | null = ec, handshakeMs = 30_000, before?: string) {
-  const server = start(
-    ["serve", JSON.stringify({ host: "127.0.0.1", port: 0 }), JSON.stringify(pair), `${handshakeMs}`],
-    before,
-  );
+async function serving(pair: Issued | null = ec, before?: string) {
+  const server = start(["serve", JSON.stringify({ host: "127.0.0.1", port: 0 }), JSON.stringify(pair)], before);
   const { port } = (await server.line()) as { port: number };
   return { ...server, port };
 }
@@ -249,7 +247,7 @@ describe("a server", () => {
   });
 
   it("serves others beside half-sent handshakes, garbage, resets, and readers that do not read", async () => {
-    const { port, tell } = await serving(ec, 60_000);
+    const { port, tell } = await serving(ec);
     const hello = Buffer.from("16030100c8010000c40303", "hex");
     const raw = async (play: (socket: Socket) => void) => {
       const socket = tcp(port, "127.0.0.1");
@@ -270,7 +268,8 @@ describe("a server", () => {
     deaf.pause();
     deaf.write(Buffer.alloc(8 * 2 ** 20));
     await Promise.all(Array.from({ length: 20 }, () => client(port, {}, 300_000)));
-    expect(await tell("state")).toMatchObject({ open: 21 });
+    // The half-sent ones are for the server to close.
+    await eventually(async () => ((await tell("state")) as { open: number }).open === 41 || undefined);
   });
 
   it("serves others while some never stop sending", async () => {
@@ -295,42 +294,6 @@ describe("a server", () => {
     }
   });
 
-  it("ends a handshake that takes too long", async () => {
-    const { port } = await serving(ec, 200);
-    const socket = tcp(port, "127.0.0.1");
-    ends.push(() => socket.destroy());
-    // A record that is whole, of a message that is not.
-    socket.write(Buffer.from("160301000401000100", "hex"));
-    await once(socket, "close");
-    await client(port);
-  });
-
-  it.each([
-    ["handshake", 256, "160301000401000100"],
-    ["half-sent handshake", 512, "160301"],
-    ["silent connection", 512, ""],
-  ])("gives the place of the oldest %s to a new one, of many at once", async (_, most, sent) => {
-    const { port } = await serving(ec, 600_000);
-    const sockets: Socket[] = [];
-    const another = async () => {
-      const socket = tcp(port, "127.0.0.1").resume();
-      socket.on("error", () => {});
-      ends.push(() => socket.destroy());
-      sockets.push(socket);
-      await once(socket, "connect");
-      socket.write(Buffer.from(sent, "hex"));
-    };
-    for (let count = 0; count < most; count++) await another();
-    // By a reset if something was not read.
-    const closed = Promise.all(
-      sockets.slice(0, 50).map((socket) => new Promise((resolve) => socket.once("close", resolve))),
-    );
-    await pause(2100); // each has two seconds
-    await Promise.all(Array.from({ length: 50 }, another));
-    await closed;
-    await client(port);
-  });
-
   it("shows another certificate from now on, and those that are open stay", async () => {
     const { port, tell } = await serving(ec);
     const first = await client(port);
@@ -344,7 +307,7 @@ describe("a server", () => {
   });
 
   it("waits for free descriptors, and then continues", async () => {
-    const { port, tell, child } = await serving(ec, 30_000, "ulimit -n 20");
+    const { port, tell, child } = await serving(ec, "ulimit -n 20");
     const open = await Promise.all(Array.from({ length: 10 }, () => client(port)));
     const more = Array.from({ length: 10 }, () => {
       const socket = tcp(port, "127.0.0.1");

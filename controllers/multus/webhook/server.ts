@@ -8,19 +8,15 @@ import { type AdmissionResponse, parseReview, type Review, reviewOf } from "./re
 
 /** Timeouts for clients, in milliseconds. */
 export interface ServerLimits {
-  /** Handshake of a connection. */
-  readonly handshakeMs: number;
   /** Body of a request. */
   readonly bodyMs: number;
-  /**
-   * Next request on an open connection. The API server keeps connections for 90 s, and must be the one to close them.
-   */
+  /** Next request of a connection. The API server keeps connections for 90 s, and must be the one to close them. */
   readonly idleMs: number;
   /** Running reviews when the server closes. */
   readonly closeMs: number;
 }
 
-const LIMITS: ServerLimits = { handshakeMs: 10_000, bodyMs: 10_000, idleMs: 120_000, closeMs: 15_000 };
+const LIMITS: ServerLimits = { bodyMs: 10_000, idleMs: 120_000, closeMs: 15_000 };
 
 interface WebhookServerOptions {
   readonly port: number;
@@ -37,7 +33,7 @@ interface WebhookServerOptions {
  * API servers are few, and use a connection for each running review. The connection that has waited longest is closed
  * for a new one.
  */
-const MOST_CONNECTIONS = 1024;
+const MOST_CONNECTIONS = 256;
 /** Maximum bytes of reviews in transit: of two of the largest, or hundreds of the usual ones. */
 const BODY_BYTES = 16 * 1024 * 1024;
 const HEAD_BYTES = 16 * 1024;
@@ -210,8 +206,7 @@ export class WebhookServer {
 
   /** Listens. @throws if the port is in use */
   async start(pair: TlsPair): Promise<void> {
-    const { handshakeMs } = this.limits;
-    this.listener = await listenTls(this.options, pair, { handshakeMs }, this.http.take);
+    this.listener = await listenTls(this.options, pair, this.http.take);
   }
 
   /** The actual port if port 0 was requested. */

@@ -9,7 +9,6 @@ import type {
   Listener,
   TcpTarget,
   TlsListener,
-  TlsListenOptions,
   TlsPair,
   TlsTarget,
   UnixListener,
@@ -243,13 +242,12 @@ export async function listenUnix(path: string, taken: (connection: Connection) =
 export async function listenTls(
   at: ListenAddress,
   { cert, key }: TlsPair,
-  { handshakeMs }: TlsListenOptions,
   taken: (connection: Connection) => void,
 ): Promise<TlsListener> {
   const common = { minVersion: "TLSv1.2", ALPNProtocols: ["http/1.1"] } as const;
   let current: ReturnType<typeof createTlsServer> | undefined;
   const create = () => {
-    const server = createTlsServer({ ...common, cert, key, handshakeTimeout: handshakeMs });
+    const server = createTlsServer({ ...common, cert, key });
     server.on("secureConnection", (socket) => taken(new SocketConnection(socket)));
     server.on("tlsClientError", (_, socket) => socket.destroy());
     current = server;

@@ -87,14 +87,11 @@ const functions = { generateKey, publicKeyOf, randomUUID, readPair, sha256, sign
 
 const programs: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
   /** Echoes; each line of input is another certificate, or asks how it is. */
-  async serve(at, pair, handshakeMs) {
+  async serve(at, pair) {
     const address = JSON.parse(at ?? "") as ListenAddress;
     const identity = JSON.parse(pair ?? "null") as TlsPair | null;
     const taken = (connection: Connection) => void echo(connection);
-    const listener =
-      identity === null
-        ? await listenTcp(address, taken)
-        : await listenTls(address, identity, { handshakeMs: Number(handshakeMs) }, taken);
+    const listener = identity === null ? await listenTcp(address, taken) : await listenTls(address, identity, taken);
     print({ port: listener.port });
     for (let line = await readLine(); line !== ""; line = await readLine()) {
       try {
@@ -123,7 +120,7 @@ const programs: Readonly<Record<string, (...args: string[]) => Promise<void>>> =
     const listen = async () =>
       pair === undefined
         ? listenTcp(JSON.parse(at ?? ""), () => {})
-        : listenTls(JSON.parse(at ?? ""), JSON.parse(pair), { handshakeMs: 1 }, () => {});
+        : listenTls(JSON.parse(at ?? ""), JSON.parse(pair), () => {});
     print(await listen().catch(told));
   },
   async crypto(calls) {

@@ -115,12 +115,10 @@ describe("the webhook's server", () => {
 
   test("closes connections without data, with too little or with nonsense", async () => {
     await server.stop();
-    server = await WebhookProcess.start(await certificates, {
-      handshakeMs: 5_000,
-      bodyMs: 2_000,
-      idleMs: 5_000,
-    });
-    const silent = connectPlain(server.port, "127.0.0.1");
+    server = await WebhookProcess.start(await certificates, { bodyMs: 2_000, idleMs: 5_000 });
+    const silent = [connectPlain(server.port, "127.0.0.1"), connectPlain(server.port, "127.0.0.1")];
+    // A record that is whole, of a message that is not.
+    silent[1]?.write(Buffer.from("160301000401000100", "hex"));
     const [idle, half, nonsense, slow, broken] = await Promise.all([1, 2, 3, 4, 5].map(() => server.connect()));
     const head = "POST /annotate-multus-v1-pod HTTP/1.1\r\nhost: webhook\r\ncontent-type: application/json\r\n";
     half?.write(head);
@@ -128,7 +126,7 @@ describe("the webhook's server", () => {
     slow?.write(`${head}content-length: 100\r\n\r\n{`);
     broken?.end(`${head}content-length: 100\r\n\r\n{`);
     const texts = await Promise.all([idle, half, nonsense, slow, broken].map((socket) => rest(socket as TLSSocket)));
-    if (!silent.closed) await once(silent, "close");
+    for (const socket of silent) if (!socket.closed) await once(socket, "close");
     const starts = texts.map((text) => text.split("\r\n")[0]);
     expect(starts.slice(0, 4)).toEqual(["", "", "HTTP/1.1 400 Bad Request", "HTTP/1.1 408 Request Timeout"]);
     expect((await server.send({ body: review() })).status).toBe(200);
