@@ -1,7 +1,6 @@
 import { type App, Chart } from "cdk8s";
+import { CNI_NAME, MULTUS_NAME, NetworkDefinition } from "../cni/contract";
 import { LinkerdMultus, LinkerdMultusNamespace, multusValues } from "../constructs";
-import { NAME as CNI_NAME } from "../constructs/linkerd-cni";
-import { DEFINITION_VERSION, NAME } from "../constructs/multus/names";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
 import { chartReference } from "../constructs/version";
 import { chartFiles, HelmChart, writeManifests } from "../helm/index";
@@ -50,12 +49,12 @@ Kubernetes 1.25 or later; tested with Multus 4.2.2.
 
 const notes = `Multus attaches meshed pods to the Linkerd CNI plugin once the operator runs:
 
-  kubectl -n {{ .Release.Namespace }} rollout status deployment/${NAME}
+  kubectl -n {{ .Release.Namespace }} rollout status deployment/${MULTUS_NAME}
 
 Mesh a namespace:
 
   kubectl annotate namespace NAME linkerd.io/multus=enabled linkerd.io/inject=enabled
-{{- if not (.Capabilities.APIVersions.Has "${DEFINITION_VERSION}") }}
+{{- if not (.Capabilities.APIVersions.Has "${NetworkDefinition.apiVersion}") }}
 
 WARNING: this cluster has no NetworkAttachmentDefinitions (k8s.cni.cncf.io/v1): install Multus first.
 {{- end }}
@@ -63,7 +62,7 @@ WARNING: this cluster has no NetworkAttachmentDefinitions (k8s.cni.cncf.io/v1): 
 
 /** The Helm chart linkerd-multus: its files, by path. */
 export function linkerdMultus(app: App): ReadonlyMap<string, string> {
-  const chart = new HelmChart(app, NAME);
+  const chart = new HelmChart(app, MULTUS_NAME);
   new LinkerdMultus(chart, "multus");
   return chartFiles({
     chart,
@@ -71,7 +70,7 @@ export function linkerdMultus(app: App): ReadonlyMap<string, string> {
     introduction,
     notes,
     metadata: chartMetadata({
-      name: NAME,
+      name: MULTUS_NAME,
       description: "Attaches meshed pods to the Linkerd CNI plugin in clusters with Multus",
       keywords: ["linkerd", "cni", "multus", "service-mesh"],
       concerns: concernsMultus,
@@ -82,7 +81,7 @@ export function linkerdMultus(app: App): ReadonlyMap<string, string> {
 
 /** The manifests that the chart renders by default, and its namespace. */
 export function linkerdMultusChart(app: App): Chart {
-  const chart = new Chart(app, NAME);
+  const chart = new Chart(app, MULTUS_NAME);
   new LinkerdMultusNamespace(chart, "namespace");
   new LinkerdMultus(chart, "multus");
   return chart;

@@ -1,6 +1,6 @@
 import { type App, Chart } from "cdk8s";
+import { CNI_NAME } from "../cni/contract";
 import { LinkerdCni, LinkerdNamespace, PLATFORM_NAMES, PLATFORMS, values } from "../constructs";
-import { NAME } from "../constructs/linkerd-cni";
 import { NAMESPACE_LABELS } from "../constructs/namespace";
 import { FORMER_VALUES } from "../constructs/values";
 import { chartReference } from "../constructs/version";
@@ -32,7 +32,7 @@ plugin, which this chart installs on every node, redirects their traffic to the 
 ## Install
 
 \`\`\`sh
-${makeNamespace(NAME, NAMESPACE_LABELS)}
+${makeNamespace(CNI_NAME, NAMESPACE_LABELS)}
 helm install linkerd-cni -n linkerd-cni ${chartReference("linkerd2-cni")}
 helm test linkerd-cni -n linkerd-cni     # once its DaemonSet is ready
 linkerd install --crds --set installGatewayAPI=true | kubectl apply -f -   # without --set if the cluster has the Gateway API
@@ -138,7 +138,7 @@ export function linkerd2Cni(app: App): ReadonlyMap<string, string> {
 
 /** The manifests that the chart renders by default, and its namespace. */
 export function linkerdCniChart(app: App): Chart {
-  const chart = new Chart(app, NAME);
+  const chart = new Chart(app, CNI_NAME);
   new LinkerdNamespace(chart, "namespace");
   new LinkerdCni(chart, "cni");
   return chart;

@@ -264,6 +264,11 @@ export const Annotation = {
   mirror: "kubernetes.io/config.mirror",
 } as const;
 
+/** The value of {@link Annotation.multus} that asks for a definition. */
+export const ENABLED = "enabled";
+/** The values of {@link Annotation.inject} that ask for a proxy. */
+export const INJECT_MODES: readonly string[] = [ENABLED, "ingress"];
+
 /** The prefix of the annotations that change the redirect. */
 export const SETTING_PREFIX = "config.linkerd.io/";
 

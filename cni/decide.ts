@@ -29,17 +29,25 @@ export interface Surroundings {
   readonly apiServerPorts?: readonly number[];
 }
 
+interface SettingAnnotation {
+  /** Whether Linkerd's injector copies it from a namespace to its pods (pkg/inject, AppendNamespaceAnnotations). */
+  readonly isCopied: boolean;
+  /** Used only if the annotation itself is not set. */
+  readonly alias?: string;
+}
+
 /** Annotations that change the redirect, without their common prefix. */
-export const SETTINGS = [
-  "skip-inbound-ports",
-  "skip-outbound-ports",
-  "skip-subnets",
-  "skip-inbound-subnets",
-  "skip-outbound-subnets",
-  "proxy-uid",
-  "proxy-gid",
-] as const;
-type Setting = (typeof SETTINGS)[number];
+export const SETTINGS = {
+  "skip-inbound-ports": { isCopied: true },
+  "skip-outbound-ports": { isCopied: true },
+  "skip-subnets": { isCopied: true },
+  // Linkerd's name for inbound networks does not contain "inbound".
+  "skip-inbound-subnets": { isCopied: false, alias: "skip-subnets" },
+  "skip-outbound-subnets": { isCopied: false },
+  "proxy-uid": { isCopied: true },
+  "proxy-gid": { isCopied: true },
+} as const satisfies Readonly<Record<string, SettingAnnotation>>;
+type Setting = keyof typeof SETTINGS;
 
 /** A text with the value of an option. */
 export interface Source {
@@ -48,9 +56,6 @@ export interface Source {
   /** Its location, for messages. */
   readonly where: string;
 }
-
-/** Aliases of settings: linkerd's name for inbound networks does not contain "inbound". */
-const ALIASES: Partial<Readonly<Record<Setting, Setting>>> = { "skip-inbound-subnets": "skip-subnets" };
 
 /**
  * A setting from the pod, else from its namespace; an empty value counts as absent. On one object a setting wins over
@@ -61,8 +66,9 @@ function setting(name: Setting, pod: Pod, namespace: Namespace | undefined): Sou
     { from: "pod", annotations: pod.annotations, object: `pod ${pod.namespace}/${pod.name}` },
     { from: "namespace", annotations: namespace?.annotations ?? {}, object: `namespace ${namespace?.name}` },
   ] as const;
+  const { alias = name }: SettingAnnotation = SETTINGS[name];
   for (const { from, annotations, object } of places) {
-    for (const key of [name, ALIASES[name] ?? name].map((one) => `${SETTING_PREFIX}${one}`)) {
+    for (const key of [`${SETTING_PREFIX}${name}`, `${SETTING_PREFIX}${alias}`]) {
       const text = annotations[key]?.trim();
       if (text) return { from, text, where: `${key} on ${object}` };
     }

@@ -187,7 +187,7 @@ describe("a reduced object", () => {
     }
   }
 
-  const setting = fc.constantFrom(...SETTINGS.map((name) => `config.linkerd.io/${name}`));
+  const setting = fc.constantFrom(...Object.keys(SETTINGS).map((name) => `config.linkerd.io/${name}`));
   const value = fc.constantFrom("80", "1-9", "10.0.0.0/8", "7", "x", "");
   const annotations = fc.dictionary(fc.oneof(setting, fc.constantFrom(...Object.keys(injected), "note")), value);
   const labels = fc.dictionary(fc.constantFrom("linkerd.io/control-plane-component", "app"), value);

@@ -11,6 +11,7 @@ import {
   OWN_MODES,
   PLUGIN_TYPE,
   POD_LOOKUPS,
+  ProxyDefault,
   type Stanza,
 } from "./stanza";
 
@@ -86,9 +87,9 @@ const port = (item: unknown) =>
 
 function readLinkerd(linkerd: Members): LinkerdConfig {
   return {
-    "incoming-proxy-port": linkerd.port("incoming-proxy-port", 4143),
-    "outgoing-proxy-port": linkerd.port("outgoing-proxy-port", 4140),
-    "proxy-uid": linkerd.id("proxy-uid", 2102),
+    "incoming-proxy-port": linkerd.port("incoming-proxy-port", ProxyDefault.inboundPort),
+    "outgoing-proxy-port": linkerd.port("outgoing-proxy-port", ProxyDefault.outboundPort),
+    "proxy-uid": linkerd.id("proxy-uid", ProxyDefault.uid),
     "proxy-gid": idOf(linkerd.id("proxy-gid", 0)),
     "ports-to-redirect": linkerd.list("ports-to-redirect", port, "a port"),
     "inbound-ports-to-ignore": linkerd.list("inbound-ports-to-ignore", text, "a port or a range in a string"),

@@ -53,6 +53,9 @@ export const LOG_FORMATS = ["plain", "json"] as const;
 /** Log format of the installer and the controllers. */
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
+/** Linkerd's defaults for its proxy. */
+export const ProxyDefault = { inboundPort: 4143, outboundPort: 4140, uid: 2102 } as const;
+
 /** The `linkerd` object: what is redirected, and how. */
 export interface LinkerdConfig {
   /** Port the proxy accepts inbound connections on. @default 4143 */

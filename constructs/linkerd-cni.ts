@@ -42,11 +42,8 @@ import { NodeTaint } from "./taint";
 import { FORMER_VALUES, type Values, values } from "./values";
 import { version } from "./version";
 
-/** The name of every resource. */
-export const NAME = CNI_NAME;
-
 /** The labels that select the pods. */
-const SELECTOR = { [Label.app]: NAME };
+const SELECTOR = { [Label.app]: CNI_NAME };
 
 /** Adds the node's name, which Prometheus does not know; includes the API server's defaults. */
 const NODE_LABEL = { action: "replace", sourceLabels: ["__meta_kubernetes_pod_node_name"], targetLabel: "node" };
@@ -92,7 +89,7 @@ export class LinkerdCni extends Installation<Values> {
 
   constructor(scope: Construct, id: string, props: LinkerdCniProps = {}) {
     const labels = { [Label.cniResource]: "true" };
-    super(scope, id, props, { name: NAME, labels, schema: values, ignored: Object.keys(FORMER_VALUES) });
+    super(scope, id, props, { name: CNI_NAME, labels, schema: values, ignored: Object.keys(FORMER_VALUES) });
     this.serviceAccount = this.createServiceAccount();
     this.createSecurityContextConstraint();
     this.createProxyUidPolicy();
@@ -121,7 +118,7 @@ export class LinkerdCni extends Installation<Values> {
   private createNodeTaint(): NodeTaint {
     const { values, namespace } = this;
     const clusterMetadata = this.clusterMetadata();
-    return new NodeTaint(this, "node-taint", { ...values.nodeTaint, name: NAME, namespace, clusterMetadata });
+    return new NodeTaint(this, "node-taint", { ...values.nodeTaint, name: CNI_NAME, namespace, clusterMetadata });
   }
 
   /** Adds keys to the plugin's configuration, for instance for your own plugin. */
@@ -159,20 +156,20 @@ export class LinkerdCni extends Installation<Values> {
    * `helmTest.enabled` false, nor with `chained` false, because the plugin is not called for pods in this namespace.
    */
   addHelmTest(): ApiObject {
-    const name = `${NAME}-test`;
+    const name = `${CNI_NAME}-test`;
     return this.add<k8s.KubePodProps>("helm-test", k8s.KubePod.GVK, {
       when: and(this.values.chained, this.values.helmTest.enabled),
       metadata: {
         ...this.metadata({ [Label.app]: name }, { ...this.createdBy(), ...MESHED, ...TEST_HOOK }),
         name,
       },
-      spec: this.lazily(() => testPodSpec(this.values, NAME, this.podSecurity())),
+      spec: this.lazily(() => testPodSpec(this.values, CNI_NAME, this.podSecurity())),
     });
   }
 
   /** The plugin's configuration, before the installer adds it to the node's chain. Called at synthesis. */
   protected stanza(): StanzaTemplate {
-    return stanzaOf(this.values, { namespace: this.namespace, daemonset: NAME });
+    return stanzaOf(this.values, { namespace: this.namespace, daemonset: CNI_NAME });
   }
 
   /** The data of the ConfigMap. Called at synthesis. */
@@ -181,7 +178,7 @@ export class LinkerdCni extends Installation<Values> {
     return {
       [ConfigMapKey.netDir]: this.directories().netDir,
       [ConfigMapKey.binDir]: this.directories().binDir,
-      [ConfigMapKey.stanza]: toPrettyJson(define(this, `${NAME}.stanza`, stanza)),
+      [ConfigMapKey.stanza]: toPrettyJson(define(this, `${CNI_NAME}.stanza`, stanza)),
     };
   }
 
@@ -194,7 +191,7 @@ export class LinkerdCni extends Installation<Values> {
       const presets = Object.fromEntries(others.map((name) => [name, PLATFORMS[name][field]]));
       return orElse(entryOf(presets, platform), usual);
     };
-    const known = define(this, `${NAME}.directories`, {
+    const known = define(this, `${CNI_NAME}.directories`, {
       binDir: orElse(destCNIBinDir, preset("destCNIBinDir")),
       netDir: orElse(destCNINetDir, preset("destCNINetDir")),
     });
@@ -215,11 +212,16 @@ export class LinkerdCni extends Installation<Values> {
 
   /** The installer's permission to create a token of its own account that is not bound to its pod. */
   protected createTokenRole(): readonly [role: ApiObject, roleBinding: ApiObject] {
-    const rule = { apiGroups: [""], resources: ["serviceaccounts/token"], resourceNames: [NAME], verbs: ["create"] };
+    const rule = {
+      apiGroups: [""],
+      resources: ["serviceaccounts/token"],
+      resourceNames: [CNI_NAME],
+      verbs: ["create"],
+    };
     const role = this.add<k8s.KubeRoleProps>("role", k8s.KubeRole.GVK, { metadata: this.metadata(), rules: [rule] });
     const roleBinding = this.add<k8s.KubeRoleBindingProps>("role-binding", k8s.KubeRoleBinding.GVK, {
       metadata: this.metadata(),
-      ...binding("Role", NAME, this.namespace),
+      ...binding("Role", CNI_NAME, this.namespace),
     });
     return [role, roleBinding];
   }
@@ -229,10 +231,10 @@ export class LinkerdCni extends Installation<Values> {
     for (const name of PLATFORM_NAMES) {
       const { securityContextConstraint: role } = PLATFORMS[name];
       if (role === undefined) continue;
-      const { subjects, roleRef } = binding("ClusterRole", NAME, this.namespace);
+      const { subjects, roleRef } = binding("ClusterRole", CNI_NAME, this.namespace);
       this.add<k8s.KubeRoleBindingProps>(`scc-${name}`, k8s.KubeRoleBinding.GVK, {
         when: eq<string>(this.values.platform, name),
-        metadata: { ...this.metadata(), name: `${NAME}-scc` },
+        metadata: { ...this.metadata(), name: `${CNI_NAME}-scc` },
         subjects,
         roleRef: { ...roleRef, name: role },
       });
@@ -265,7 +267,7 @@ export class LinkerdCni extends Installation<Values> {
   /** With `namespaceUIDRange.admissionPolicy`: gives proxies a user id that their namespace allows. */
   protected createProxyUidPolicy(): void {
     mutatingPolicy(this, "proxy-uid", this.values.namespaceUIDRange.admissionPolicy, {
-      metadata: { ...this.clusterMetadata(), name: `${NAME}-proxy-uid` },
+      metadata: { ...this.clusterMetadata(), name: `${CNI_NAME}-proxy-uid` },
       spec: proxyUidPolicy,
     });
   }
@@ -286,7 +288,7 @@ export class LinkerdCni extends Installation<Values> {
       relabelings: [NODE_LABEL],
     });
     const monitoring = new Monitoring(this, "monitoring", {
-      name: NAME,
+      name: CNI_NAME,
       namespace,
       selector: SELECTOR,
       metadata,
@@ -316,7 +318,7 @@ export class LinkerdCni extends Installation<Values> {
 
   /** Permissions of the plugin, the installer and the repair controller in the cluster. */
   protected clusterRoleRules(): Parts<k8s.PolicyRule> {
-    return [...roleRules(this.values, NAME, this.nodeTaint), ...this.addedRules];
+    return [...roleRules(this.values, CNI_NAME, this.nodeTaint), ...this.addedRules];
   }
 
   /** The plugin's configuration: the data of `configuration()`. */
@@ -338,7 +340,7 @@ export class LinkerdCni extends Installation<Values> {
   /** The pods on every node. */
   protected podSpec(): PodParts {
     const values = this.additions.valuesOf(this.values);
-    return this.additions.podOf(podSpec(values, NAME, this.directories(), this.podSecurity(), this.nodeTaint));
+    return this.additions.podOf(podSpec(values, CNI_NAME, this.directories(), this.podSecurity(), this.nodeTaint));
   }
 
   private podSecurity(): Templated<k8s.PodSecurityContext> {

@@ -1,10 +1,10 @@
 /** OpenShift's user ids for proxies, without a webhook of ours. */
-import { Annotation } from "../cni/contract";
+import { Annotation, INJECT_MODES } from "../cni/contract";
 import { MAX_ID } from "../cni/ids";
+import { ProxyDefault } from "../cni/stanza";
 import { matchConstraints, NOT_STATIC } from "./admission";
 
-/** Linkerd's default user id of the proxy, which the operator of chart linkerd-multus also adds to a range's first id. */
-const OFFSET = 2102;
+const modes = `[${INJECT_MODES.map((mode) => JSON.stringify(mode)).join(", ")}]`;
 
 /** An annotation of the pod, or else of its namespace; an empty one counts as absent. */
 const annotation = (of: "object" | "namespaceObject", name: string) =>
@@ -28,7 +28,7 @@ export const proxyUidPolicy = {
       name: "chosen",
       expression:
         'variables.range.matches("^[0-9]{1,10}[/-][0-9]{1,10}$") && ' +
-        `${effective(Annotation.inject)} in ["enabled", "ingress"] && ${effective(Annotation.proxyUid)} == ""`,
+        `${effective(Annotation.inject)} in ${modes} && ${effective(Annotation.proxyUid)} == ""`,
     },
     { name: "numbers", expression: 'variables.range.replace("-", "/").split("/").map(text, int(text))' },
     {
@@ -39,8 +39,8 @@ export const proxyUidPolicy = {
     {
       name: "uid",
       expression:
-        `variables.numbers[0] + ${OFFSET} <= variables.last ? ` +
-        `variables.numbers[0] + ${OFFSET} : variables.numbers[0]`,
+        `variables.numbers[0] + ${ProxyDefault.uid} <= variables.last ? ` +
+        `variables.numbers[0] + ${ProxyDefault.uid} : variables.numbers[0]`,
     },
     { name: "valid", expression: `variables.numbers[0] <= variables.last && variables.last <= ${MAX_ID}` },
   ],

@@ -1,6 +1,6 @@
 import { Annotation, CHAININGS, NodePath, REPAIR_PORT, STOP_POLICIES } from "../cni/contract";
 import { MAX_PORT } from "../cni/ports";
-import { IPTABLES_MODES, LOG_FORMATS, LOG_LEVELS, POD_LOOKUPS } from "../cni/stanza";
+import { IPTABLES_MODES, LOG_FORMATS, LOG_LEVELS, POD_LOOKUPS, ProxyDefault } from "../cni/stanza";
 import { group, value, valuesOf } from "../helm/index";
 import { MUTATING_POLICY_VERSIONS } from "./admission";
 import { monitoring } from "./monitoring/values";
@@ -265,12 +265,12 @@ export const FORMER_VALUES: Readonly<Record<string, string>> = {
 export const values = valuesOf({
   inboundProxyPort: value.integer({
     ...PORT_NUMBERS,
-    default: 4143,
+    default: ProxyDefault.inboundPort,
     description: "Port on which the proxy accepts inbound connections",
   }),
   outboundProxyPort: value.integer({
     ...PORT_NUMBERS,
-    default: 4140,
+    default: ProxyDefault.outboundPort,
     description: "Port on which the proxy accepts outbound connections",
   }),
   proxyAdminPort: value.integer({
@@ -304,7 +304,7 @@ export const values = valuesOf({
   proxyUID: value.integer({
     min: 1,
     max: 2147483647,
-    default: 2102,
+    default: ProxyDefault.uid,
     description: "User id of the proxy; 0 is refused, because the proxy's own traffic would loop",
   }),
   proxyGID: value.integer({
@@ -312,7 +312,7 @@ export const values = valuesOf({
     max: 2147483647,
     default: -1,
     description: "Group id of the proxy; a negative number means no rule for it",
-    examples: [2102],
+    examples: [ProxyDefault.uid],
   }),
   logLevel: value.choice(LOG_LEVEL_NAMES, {
     default: "info",

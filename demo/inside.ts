@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Progress, type Step } from "../build/progress";
 import { NodePath } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
+import { ProxyDefault } from "../cni/stanza";
 import { ApiStub } from "../test/support/api-server";
 import { CniRunner, loadNetwork } from "../test/support/cni-runner";
 import { defaultStanza } from "../test/support/default-stanza";
@@ -41,8 +42,6 @@ interface Scenery {
   readonly proxyUid: number | undefined;
 }
 
-/** The default user id of linkerd's proxy. */
-const PROXY_UID = 2102;
 const ONE_USER =
   "the proxy's own user 2102, whose connections go out directly: this sandbox has one user (run as root, or with uidmap and /etc/subuid)";
 
@@ -70,7 +69,7 @@ async function runPods({ node, sandbox, api, pods, progress, proxyUid }: Scenery
 
 async function demonstrate(handover: Handover, directory: string, progress: Progress): Promise<Report> {
   const { obstacle } = handover;
-  const proxyUid = (await userExists(PROXY_UID)) ? PROXY_UID : undefined;
+  const proxyUid = (await userExists(ProxyDefault.uid)) ? ProxyDefault.uid : undefined;
   const pods = [scene.meshed, scene.unmeshed];
   const sandbox =
     obstacle === undefined

@@ -46,7 +46,7 @@ const LABELS = new Keys([Label.controlPlaneComponent]);
 const ANNOTATIONS = new Keys([
   Annotation.createdBy,
   Annotation.proxyVersion,
-  ...SETTINGS.map((setting) => `${SETTING_PREFIX}${setting}`),
+  ...Object.keys(SETTINGS).map((setting) => `${SETTING_PREFIX}${setting}`),
 ]);
 const Linux = { namespaces: 5 } as const;
 const Namespace = { type: 1, path: 2 } as const;

@@ -1,4 +1,4 @@
-import { Annotation, Label, LinkerdContainer, SETTING_PREFIX } from "../../cni/contract";
+import { Annotation, INJECT_MODES, Label, LinkerdContainer, SETTING_PREFIX } from "../../cni/contract";
 import { docs } from "../links";
 import { tcpProbes } from "../probes";
 import { isUnchained, NOT_REDIRECTED, sandboxTrouble, severalText } from "./causes";
@@ -106,7 +106,7 @@ function uninjected(running: readonly CheckedPod[], namespaces: readonly Named[]
   const without = running.filter((pod) => {
     const { metadata, spec = {} } = pod;
     const answer = asking.get(metadata.namespace);
-    const asks = ["enabled", "ingress"].includes(metadata.annotations?.[Annotation.inject] ?? answer ?? "");
+    const asks = INJECT_MODES.includes(metadata.annotations?.[Annotation.inject] ?? answer ?? "");
     const isPossible = spec.hostNetwork !== true && spec.automountServiceAccountToken !== false;
     return answer !== undefined && asks && isPossible && !namesOf(pod).includes(LinkerdContainer.proxy);
   });

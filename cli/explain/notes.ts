@@ -3,7 +3,7 @@ import { SETTING_PREFIX } from "../../cni/contract";
 import { SETTINGS } from "../../cni/decide";
 import { extraLookup } from "../../cni/evidence";
 import { PROXY } from "../../cni/pod";
-import type { RedirectOptions } from "../../cni/redirect/options";
+import { isRedirected, type RedirectOptions } from "../../cni/redirect/options";
 import { nearest } from "../../helm/read";
 import { isUnchained, NOT_REDIRECTED } from "../check/causes";
 import { tcpProbes } from "../probes";
@@ -26,9 +26,10 @@ const NATIVE_SIDECAR = `${SETTING_PREFIX}proxy-enable-native-sidecar`;
 /** The setting that was probably meant by an annotation; undefined if it is one, or is not Linkerd's. */
 function meantBy(key: string): string | undefined {
   const [name = "", prefix = ""] = key.split("/").reverse();
-  if (SETTINGS.some((setting) => key === `${SETTING_PREFIX}${setting}`)) return undefined;
+  const settings = Object.keys(SETTINGS);
+  if (settings.some((setting) => key === `${SETTING_PREFIX}${setting}`)) return undefined;
   if (prefix !== "" && !prefix.endsWith("linkerd.io")) return undefined;
-  const meant = nearest(name, SETTINGS);
+  const meant = nearest(name, settings);
   return meant === undefined ? undefined : `${SETTING_PREFIX}${meant}`;
 }
 
@@ -49,15 +50,9 @@ function misspeltNotes({ pod, namespace }: Evidence): readonly string[] {
   );
 }
 
-/** Linkerd's injector copies only its own annotations, not these (pkg/inject, AppendNamespaceAnnotations). */
-const NOT_COPIED: readonly string[] = [
-  `${SETTING_PREFIX}skip-inbound-subnets`,
-  `${SETTING_PREFIX}skip-outbound-subnets`,
-];
-
-function whyUnheard(key: string, needed: ReturnType<typeof extraLookup>): string {
+function whyUnheard(isCopied: boolean, needed: ReturnType<typeof extraLookup>): string {
   if (needed === "apiServerPorts") return "a pod of the control plane is redirected by its own alone";
-  if (NOT_COPIED.includes(key)) return "the injector does not copy it: put it on the pod";
+  if (!isCopied) return "the injector does not copy it: put it on the pod";
   return "the injector copied the namespace's settings when it made the pod: recreate the pod";
 }
 
@@ -71,11 +66,11 @@ function namespaceNotes(evidence: Evidence): readonly string[] {
   }
   if (needed === "namespace") return [];
   const annotations = evidence.namespace?.metadata?.annotations ?? {};
-  const unheard = SETTINGS.map((setting) => `${SETTING_PREFIX}${setting}`).filter(
-    (key) => annotations[key]?.trim() && annotations[key] !== pod.annotations[key],
-  );
-  const where = `on namespace ${name.namespace} does not count`;
-  return unheard.map((key) => `${key} ${where}: ${whyUnheard(key, needed)}`);
+  return Object.entries(SETTINGS).flatMap(([setting, { isCopied }]) => {
+    const key = `${SETTING_PREFIX}${setting}`;
+    const isUnheard = annotations[key]?.trim() && annotations[key] !== pod.annotations[key];
+    return isUnheard ? [`${key} on namespace ${name.namespace} does not count: ${whyUnheard(isCopied, needed)}`] : [];
+  });
 }
 
 function describe(outcome: PodDecision): string {
@@ -150,12 +145,8 @@ function earlyNotes({ pod: { spec = {} } }: Evidence, { proxyUid }: RedirectOpti
 
 /** Probes that pass although the container does not listen. */
 function probeNotes({ pod: { spec = {} } }: Evidence, options: RedirectOptions): readonly string[] {
-  const { portsToRedirect, skipInboundPorts } = options;
-  const isRedirected = (port: number) =>
-    (portsToRedirect.length === 0 || portsToRedirect.includes(port)) &&
-    !skipInboundPorts.some(({ low, high }) => low <= port && port <= high);
   return tcpProbes(spec.containers)
-    .filter(({ port }) => isRedirected(port))
+    .filter(({ port }) => isRedirected(port, options))
     .map(
       ({ container, probe, port }) =>
         `container ${container}: its ${probe} opens a connection to port ${port}, which the proxy accepts even if the container does not listen: use httpGet, grpc or exec, or add the port to ${SETTING_PREFIX}skip-inbound-ports`,

@@ -19,3 +19,12 @@ export interface RedirectOptions {
   readonly skipOutboundSubnets: readonly Subnet[];
   readonly ipv6: boolean;
 }
+
+/** Whether connections to a pod's port are redirected, unless their source is skipped. */
+export function isRedirected(
+  port: number,
+  { inboundPort, portsToRedirect, skipInboundPorts }: RedirectOptions,
+): boolean {
+  if (port === inboundPort || skipInboundPorts.some(({ low, high }) => low <= port && port <= high)) return false;
+  return portsToRedirect.length === 0 || portsToRedirect.includes(port);
+}

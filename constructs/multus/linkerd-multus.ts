@@ -1,7 +1,7 @@
 import type { ApiObject, GroupVersionKind } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import type { Construct } from "constructs";
-import { OperatorPath } from "../../cni/contract";
+import { MULTUS_NAME, OperatorPath, WEBHOOK_SECRET, WEBHOOK_SERVICE } from "../../cni/contract";
 import {
   and,
   concat,
@@ -22,11 +22,10 @@ import { Monitoring, scraping } from "../monitoring/monitoring";
 import { ingressOnly, tcp } from "../network-policy";
 import { binding } from "../rbac";
 import { multusAlerts } from "./alerts";
-import { AUTHORITY, ISSUED_SECRET, NAME, OWN_SECRET, ROOT, SELECTOR, SERVICE } from "./names";
-import { isIssued, operatorPod } from "./pod";
+import { isIssued, operatorPod, SELECTOR } from "./pod";
 import { CONFIGURATION_RULES, clusterRules, ownRules } from "./rbac";
 import { type MultusValues, multusValues } from "./values";
-import { AUTHORITY_SPEC, CERTIFICATE, certificateSpec, ISSUER, podWebhooks } from "./webhook";
+import { AUTHORITY, AUTHORITY_SPEC, CERTIFICATE, certificateSpec, ISSUER, podWebhooks, ROOT } from "./webhook";
 
 /**
  * The values of the chart and its namespace. A value that is not given has its default, or in a Helm chart its value.
@@ -55,7 +54,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
   readonly webhookConfiguration: ApiObject;
 
   constructor(scope: Construct, id: string, props: LinkerdMultusProps = {}) {
-    super(scope, id, props, { name: NAME, labels: SELECTOR, schema: multusValues });
+    super(scope, id, props, { name: MULTUS_NAME, labels: SELECTOR, schema: multusValues });
     this.serviceAccount = this.createServiceAccount();
     this.clusterRole = this.createClusterRole();
     this.clusterRoleBinding = this.createClusterRoleBinding();
@@ -93,12 +92,12 @@ export class LinkerdMultus extends Installation<MultusValues> {
       { id: "role", metadata: this.metadata(), rules: ownRules(this.values) },
       {
         id: "config-role",
-        metadata: { ...this.metadata(), name: `${NAME}-config`, namespace: cniNamespace },
+        metadata: { ...this.metadata(), name: `${MULTUS_NAME}-config`, namespace: cniNamespace },
         rules: CONFIGURATION_RULES,
       },
     ];
     for (const { id, metadata, rules } of places) {
-      const role = binding("Role", NAME, this.namespace);
+      const role = binding("Role", MULTUS_NAME, this.namespace);
       this.add<k8s.KubeRoleProps>(id, k8s.KubeRole.GVK, { metadata, rules });
       this.add<k8s.KubeRoleBindingProps>(`${id}-binding`, k8s.KubeRoleBinding.GVK, {
         metadata,
@@ -132,7 +131,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
   protected createMonitoring(): Monitoring {
     const { podMonitor, prometheusRule } = this.values;
     return new Monitoring(this, "monitoring", {
-      name: NAME,
+      name: MULTUS_NAME,
       namespace: this.namespace,
       selector: SELECTOR,
       metadata: this.selectable.bind(this),
@@ -157,9 +156,9 @@ export class LinkerdMultus extends Installation<MultusValues> {
     });
     add("root-issuer", ISSUER, { ...named(ROOT, ownIssuer), spec: { selfSigned: {} } });
     add("authority", CERTIFICATE, { ...named(AUTHORITY, ownIssuer), spec: AUTHORITY_SPEC });
-    add("issuer", ISSUER, { ...named(SERVICE, ownIssuer), spec: { ca: { secretName: AUTHORITY } } });
-    const spec = certificateSpec(this.values, this.namespace, ISSUED_SECRET);
-    add("certificate", CERTIFICATE, { ...named(SERVICE, issued), spec });
+    add("issuer", ISSUER, { ...named(WEBHOOK_SERVICE, ownIssuer), spec: { ca: { secretName: AUTHORITY } } });
+    const spec = certificateSpec(this.values, this.namespace);
+    add("certificate", CERTIFICATE, { ...named(WEBHOOK_SERVICE, issued), spec });
   }
 
   /**
@@ -169,7 +168,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
   protected createSecret(): void {
     this.add<k8s.KubeSecretProps>("secret", k8s.KubeSecret.GVK, {
       when: not(isIssued(this.values)),
-      metadata: { ...this.metadata(), name: OWN_SECRET },
+      metadata: { ...this.metadata(), name: WEBHOOK_SECRET },
       type: "Opaque",
     });
   }
@@ -177,7 +176,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
   /** The Service of the webhook. */
   protected createService(): ApiObject {
     return this.add<k8s.KubeServiceProps>("service", k8s.KubeService.GVK, {
-      metadata: { ...this.metadata(), name: SERVICE },
+      metadata: { ...this.metadata(), name: WEBHOOK_SERVICE },
       spec: {
         selector: SELECTOR,
         ports: [{ name: "webhook", port: 443, targetPort: "webhook", protocol: "TCP" }],
@@ -217,7 +216,7 @@ export class LinkerdMultus extends Installation<MultusValues> {
 
   /** Registers the webhooks of `webhooks()` with the API server. */
   protected createWebhookConfiguration(): ApiObject {
-    const issued = { "cert-manager.io/inject-ca-from": concat(this.namespace, `/${SERVICE}`) };
+    const issued = { "cert-manager.io/inject-ca-from": concat(this.namespace, `/${WEBHOOK_SERVICE}`) };
     const annotations = when(isIssued(this.values), this.annotations(issued), this.annotations()) as Labels;
     return this.add<k8s.KubeMutatingWebhookConfigurationProps>(
       "webhook-configuration",

@@ -1,9 +1,9 @@
 import { Chart } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
-import { Label } from "../../cni/contract";
+import { Label, MULTUS_NAME } from "../../cni/contract";
 import { type LinkerdNamespaceProps, namespaceProblems } from "../namespace";
-import { NAME, SELECTOR } from "./names";
+import { SELECTOR } from "./pod";
 
 /** The name of the operator's namespace, and its Pod Security Standard. */
 export interface LinkerdMultusNamespaceProps extends LinkerdNamespaceProps {
@@ -28,7 +28,7 @@ export class LinkerdMultusNamespace extends Construct {
       "pod-security.kubernetes.io/enforce": props.podSecurity ?? "restricted",
     };
     new k8s.KubeNamespace(this, "namespace", {
-      metadata: { name: props.name ?? Chart.of(this).namespace ?? NAME, labels },
+      metadata: { name: props.name ?? Chart.of(this).namespace ?? MULTUS_NAME, labels },
     });
   }
 }

@@ -4,9 +4,12 @@ import {
   CERTIFICATE_SOURCES,
   Container as ContainerName,
   Label,
+  MULTUS_NAME,
   OperatorFlag,
   OperatorPath,
   PodVariable,
+  WEBHOOK_SECRET,
+  WEBHOOK_SERVICE,
 } from "../../cni/contract";
 import {
   assert,
@@ -24,8 +27,11 @@ import {
   when,
 } from "../../helm/index";
 import { extraEnvOf, fromField, imageOf, probesOf, programCommand, RESTRICTED, resourcesOf } from "../container";
-import { ISSUED_SECRET, NAME, OWN_SECRET, SELECTOR, SERVICE } from "./names";
 import type { MultusValues } from "./values";
+import { ISSUED_SECRET } from "./webhook";
+
+/** The labels that select the operator's pods. */
+export const SELECTOR = { [Label.name]: MULTUS_NAME } as const;
 
 /** Whether cert-manager makes the webhook's certificate. */
 export const isIssued = ({ webhook }: Refs<MultusValues>): Input<boolean> =>
@@ -51,13 +57,13 @@ function args(values: Refs<MultusValues>): Templated<k8s.Container["args"]> {
     flag(OperatorFlag.webhookPort, text(service.webhookPort)),
     flag(OperatorFlag.metricsAddress, concat(":", text(service.metricsPort))),
     flag(OperatorFlag.healthAddress, concat(":", text(service.healthPort))),
-    flag(OperatorFlag.webhookService, SERVICE),
-    flag(OperatorFlag.webhookConfiguration, NAME),
+    flag(OperatorFlag.webhookService, WEBHOOK_SERVICE),
+    flag(OperatorFlag.webhookConfiguration, MULTUS_NAME),
     flag(OperatorFlag.certificates, when(issued, MOUNTED, SELF) as Input<string>),
     when(
       issued,
       `--${OperatorFlag.certificateDir}=${CERTIFICATE_DIR}`,
-      `--${OperatorFlag.certificateSecret}=${OWN_SECRET}`,
+      `--${OperatorFlag.certificateSecret}=${WEBHOOK_SECRET}`,
     ),
     when(not(issued), flag(OperatorFlag.certificateValidity, text(webhook.certificateValidityHours))),
     flag(OperatorFlag.logLevel, values.logLevel),
@@ -125,7 +131,7 @@ const OVER_ZONES = [
 export function operatorPod(values: Refs<MultusValues>): Templated<k8s.PodSpec> {
   const { affinity, topologySpreadConstraints } = values;
   return {
-    serviceAccountName: NAME,
+    serviceAccountName: MULTUS_NAME,
     automountServiceAccountToken: true,
     // The API server drops a false value: if it were set, every apply would see a difference.
     hostNetwork: when(values.hostNetwork, true),

@@ -1,7 +1,6 @@
 import type { k8s } from "cdk8s-plus-27";
-import { CONFIG_MAP, NetworkDefinition } from "../../cni/contract";
+import { CONFIG_MAP, MULTUS_NAME, NetworkDefinition, WEBHOOK_SECRET } from "../../cni/contract";
 import { not, or, type Refs, type Templated, when } from "../../helm/index";
-import { NAME, OWN_SECRET } from "./names";
 import { isIssued } from "./pod";
 import type { MultusValues } from "./values";
 
@@ -23,7 +22,7 @@ export function clusterRules(values: Refs<MultusValues>): Rules {
     when(not(isIssued(values)), {
       apiGroups: ["admissionregistration.k8s.io"],
       resources: ["mutatingwebhookconfigurations"],
-      resourceNames: [NAME],
+      resourceNames: [MULTUS_NAME],
       verbs: ["get", "list", "watch", "patch"],
     }),
     { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create"] },
@@ -39,13 +38,13 @@ export function ownRules(values: Refs<MultusValues>): Templated<k8s.PolicyRule[]
     when(leaderElection, {
       apiGroups: ["coordination.k8s.io"],
       resources: ["leases"],
-      resourceNames: [NAME],
+      resourceNames: [MULTUS_NAME],
       verbs: ["get", "update"],
     }),
     when(own, {
       apiGroups: [""],
       resources: ["secrets"],
-      resourceNames: [OWN_SECRET],
+      resourceNames: [WEBHOOK_SECRET],
       verbs: ["get", "list", "watch", "patch"],
     }),
   ]) as Templated<k8s.PolicyRule[]>;

@@ -1,5 +1,5 @@
 import { Annotation, CNI_NAME, KUBECONFIG_FILE, NodePath } from "../../cni/contract";
-import { LOG_FORMATS, LOG_LEVELS } from "../../cni/stanza";
+import { LOG_FORMATS, LOG_LEVELS, ProxyDefault } from "../../cni/stanza";
 import { group, value, valuesOf } from "../../helm/index";
 import { podMonitorGroup, prometheusRuleGroup } from "../monitoring/values";
 import {
@@ -69,7 +69,7 @@ const controller = group("Operator that writes the definitions", {
   linkerdProxyUIDOffset: value.integer({
     min: 0,
     max: 2147483647,
-    default: 2102,
+    default: ProxyDefault.uid,
     description: "Offset of the proxy's user id from the first id of that range",
   }),
   leaderElection: value.boolean({

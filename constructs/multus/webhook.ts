@@ -1,13 +1,19 @@
 import type { GroupVersionKind } from "cdk8s";
 import type { k8s } from "cdk8s-plus-27";
-import { Label } from "../../cni/contract";
+import { Label, MULTUS_NAME, OperatorPath, WEBHOOK_SERVICE } from "../../cni/contract";
 import { concat, type Input, items, or, present, type Refs, type Templated, when } from "../../helm/index";
-import { AUTHORITY, NAME, ROOT, SERVICE, WEBHOOK_PATH } from "./names";
 import type { MultusValues } from "./values";
 
 /** Of cert-manager. */
 export const CERTIFICATE: GroupVersionKind = { apiVersion: "cert-manager.io/v1", kind: "Certificate" };
 export const ISSUER: GroupVersionKind = { apiVersion: "cert-manager.io/v1", kind: "Issuer" };
+
+/** The Secret with cert-manager's certificate; its name differs from the operator's, so that neither uses the other's. */
+export const ISSUED_SECRET = `${WEBHOOK_SERVICE}-certificate`;
+/** The authority that signs it if no issuer is given: a cert-manager Certificate and its Secret. */
+export const AUTHORITY = `${WEBHOOK_SERVICE}-ca`;
+/** The issuer of the self-signed authority. */
+export const ROOT = `${WEBHOOK_SERVICE}-root`;
 
 type Values = Refs<MultusValues>;
 
@@ -30,7 +36,7 @@ function namespaceSelector({ controller, webhook }: Values, own: Input<string>) 
         values: [...SYSTEM_NAMESPACES, own, controller.cniNamespace],
       },
       // Kustomize does not change namespaces in these values; the manifests set this label on the operator's namespace.
-      { key: Label.name, operator: "NotIn", values: [NAME] },
+      { key: Label.name, operator: "NotIn", values: [MULTUS_NAME] },
     ],
   };
 }
@@ -53,7 +59,7 @@ function podWebhook(
   return {
     name,
     admissionReviewVersions: ["v1"],
-    clientConfig: { service: { name: SERVICE, namespace, path: WEBHOOK_PATH, port: 443 } },
+    clientConfig: { service: { name: WEBHOOK_SERVICE, namespace, path: OperatorPath.webhook, port: 443 } },
     failurePolicy,
     matchPolicy: "Equivalent",
     namespaceSelector: namespaceSelector(values, namespace),
@@ -105,13 +111,15 @@ export const AUTHORITY_SPEC = {
 export function certificateSpec(
   { webhook: { issuerRef, certificateValidityHours } }: Refs<MultusValues>,
   namespace: Input<string>,
-  secretName: string,
 ) {
-  const own = { name: SERVICE, kind: "Issuer" };
+  const own = { name: WEBHOOK_SERVICE, kind: "Issuer" };
   return {
-    secretName,
+    secretName: ISSUED_SECRET,
     duration: concat(certificateValidityHours, "h"),
-    dnsNames: [concat(SERVICE, ".", namespace, ".svc"), concat(SERVICE, ".", namespace, ".svc.cluster.local")],
+    dnsNames: [
+      concat(WEBHOOK_SERVICE, ".", namespace, ".svc"),
+      concat(WEBHOOK_SERVICE, ".", namespace, ".svc.cluster.local"),
+    ],
     privateKey: { algorithm: "ECDSA", size: 256, rotationPolicy: "Always" },
     usages: ["digital signature", "server auth"],
     issuerRef: issuerRef === undefined ? own : when(issuerRef, issuerRef, own),

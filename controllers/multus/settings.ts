@@ -11,7 +11,7 @@ import {
   WEBHOOK_SECRET,
   WEBHOOK_SERVICE,
 } from "../../cni/contract";
-import { LOG_LEVELS } from "../../cni/stanza";
+import { LOG_LEVELS, ProxyDefault } from "../../cni/stanza";
 import { readInCluster } from "../../kubernetes/in-cluster";
 import { LOG_FORMATS } from "../../process/log";
 import { type Environment, SettingsReader } from "../../process/settings";
@@ -24,7 +24,7 @@ const FLAGS = {
   [OperatorFlag.linkerdNamespace]: "linkerd",
   [OperatorFlag.cniKubeconfig]: `${NodePath.netDir}/${KUBECONFIG_FILE}`,
   [OperatorFlag.uidRangeAnnotation]: Annotation.uidRange,
-  [OperatorFlag.proxyUidOffset]: "2102",
+  [OperatorFlag.proxyUidOffset]: String(ProxyDefault.uid),
   [OperatorFlag.webhookPort]: "9443",
   [OperatorFlag.metricsAddress]: ":8080",
   [OperatorFlag.healthAddress]: ":8081",

@@ -1,7 +1,7 @@
 import { podFromObject } from "../../cni/api-objects";
 import { decide, type Namespace } from "../../cni/decide";
 import { reasonOf } from "../../cni/errors";
-import type { RedirectOptions } from "../../cni/redirect/options";
+import { isRedirected } from "../../cni/redirect/options";
 import type { Stanza } from "../../cni/stanza";
 import type { KubernetesClient } from "../../kubernetes/client";
 import { resources } from "../../kubernetes/resources";
@@ -26,11 +26,6 @@ interface AuditPlan {
 /** Far apart, and rarely used. */
 const LIKELY_UNUSED = [64_321, 48_611, 31_997, 22_907];
 const ENOUGH_PORTS = 3;
-
-function isRedirected(port: number, { portsToRedirect, skipInboundPorts, inboundPort }: RedirectOptions): boolean {
-  if (port === inboundPort || skipInboundPorts.some(({ low, high }) => low <= port && port <= high)) return false;
-  return portsToRedirect.length === 0 || portsToRedirect.includes(port);
-}
 
 /** The ports to try; undefined if none is meaningful. @throws CniError for an invalid annotation */
 function planAudit(

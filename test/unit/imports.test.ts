@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   controllers: ["cni", "host", "system", "process", "kubernetes"],
   helm: [],
   constructs: ["cni", "helm"],
-  charts: ["helm", "constructs"],
+  charts: ["cni", "helm", "constructs"],
   cli: ["cni", "system", "process", "kubernetes", "helm", "constructs"],
 };
 

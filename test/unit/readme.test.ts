@@ -8,7 +8,7 @@ import { PLATFORMS } from "../../constructs/platforms";
 const readme = readFileSync(join(__dirname, "..", "..", "README.md"), "utf8");
 const rows = readme.split("\n").filter((line) => line.startsWith("|"));
 
-test.each(SETTINGS)("the annotation %s is in README's table", (name) => {
+test.each(Object.keys(SETTINGS))("the annotation %s is in README's table", (name) => {
   const found = rows.filter((row) => row.includes(`\`${SETTING_PREFIX}${name}\``) || row.includes(`\`${name}\``));
   expect(found).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-import { Annotation } from "../../../cni/contract";
+import { Annotation, ENABLED } from "../../../cni/contract";
 import type { Namespace } from "../namespace";
 import type { Definition } from "./definition";
 
@@ -11,7 +11,6 @@ export type DefinitionPlan =
   /** Another owner's definition has our name. */
   | { readonly kind: "foreign"; readonly definition: Definition };
 
-export const ENABLED = "enabled";
 const LEAVE: DefinitionPlan = { kind: "leave" };
 
 /** Whether a namespace should have a definition; Linkerd's control plane always does. */

@@ -1,11 +1,10 @@
-import { Annotation, NetworkDefinition } from "../../../cni/contract";
+import { Annotation, ENABLED, INJECT_MODES, NetworkDefinition } from "../../../cni/contract";
 import { MAX_ID } from "../../../cni/ids";
 import { isControlPlane, PROXY } from "../../../cni/pod";
 import { base64 } from "../../../host/base64";
 import type { Log } from "../../../process/log";
 import { utf8 } from "../../../system/bytes";
 import { HttpError } from "../../../system/http/server";
-import { ENABLED } from "../definitions/plan-definition";
 import { withNetwork } from "./networks";
 
 const API_VERSION = "admission.k8s.io/v1";
@@ -212,8 +211,6 @@ const UNCHANGED: Verdict = { added: {}, warnings: [], notes: [] };
 /** One step of a JSON pointer. */
 const pointerStep = (name: string) => name.replaceAll("~", "~0").replaceAll("/", "~1");
 
-const INJECTED = ["enabled", "ingress"];
-
 /** User ids that a namespace's pods may run as. */
 interface UidRange {
   readonly first: number;
@@ -272,7 +269,7 @@ function annotate(subject: Subject, namespace: PodNamespace, options: AnnotateOp
   });
   const added: Annotations = Object.fromEntries(inherited);
   const value = (name: DecisiveName) => added[name] ?? own[name] ?? "";
-  const isMeshed = value(Annotation.multus) === ENABLED && INJECTED.includes(value(Annotation.inject));
+  const isMeshed = value(Annotation.multus) === ENABLED && INJECT_MODES.includes(value(Annotation.inject));
   const isControlPlanes = namespace.name === options.linkerdNamespace && subject.isControlPlane;
   if (!isMeshed && !isControlPlanes) return { ...UNCHANGED, added };
   const networks = attached(value(Annotation.networks), namespace.name);
