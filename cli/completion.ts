@@ -156,13 +156,5 @@ complete -c ${name} -f -a '(${own})'
 `;
 }
 
-const writers: Readonly<Record<Shell, (name: string) => string>> = {
-  bash,
-  zsh,
-  fish,
-};
-
 /** The script that makes a shell ask a program for completions. */
-export function completion(name: string, shell: Shell): string {
-  return writers[shell](name);
-}
+export const completion: Readonly<Record<Shell, (program: string) => string>> = { bash, zsh, fish };

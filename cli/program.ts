@@ -272,7 +272,7 @@ function makeProgram(io: Io, name: string): Command {
       if (!SHELLS.some((known) => known === shell)) {
         throw new Error(`no completion for ${shell}: known are ${SHELLS.join(", ")}`);
       }
-      io.out(completion(name === LINKERD_EXTENSION ? name : "l5d-cni", shell as Shell));
+      io.out(completion[shell as Shell](name === LINKERD_EXTENSION ? name : "l5d-cni"));
     });
   return withExamples(program);
 }

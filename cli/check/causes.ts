@@ -35,9 +35,14 @@ interface Known {
 const DIRECTORIES = docs("hosts.md");
 const NOT_READY = runbook("LinkerdCNINotReady");
 
-/** The first entry of a table that matches a text. */
-function lookUp(table: readonly Known[], problem: string, situation: Omit<Situation, "pod">): Trouble | undefined {
-  for (const { says, remedy, link = NOT_READY } of table) {
+/** The first entry of a table that matches a text. @param usual link */
+function lookUp(
+  table: readonly Known[],
+  problem: string,
+  situation: Omit<Situation, "pod">,
+  usual = NOT_READY,
+): Trouble | undefined {
+  for (const { says, remedy, link = usual } of table) {
     const match = says.exec(problem);
     if (match !== null) return { problem, remedy: remedy(match, situation), link };
   }
@@ -50,30 +55,25 @@ const REFUSALS: readonly Known[] = [
     says: /violates PodSecurity/,
     remedy: (_, { snapshot: { namespace } }) =>
       `allow privileged pods in the namespace: kubectl label namespace ${namespace} pod-security.kubernetes.io/enforce=privileged --overwrite`,
-    link: docs("cli.md#nodes"),
   },
   {
     says: /no PriorityClass with name (\S+) was found/,
     remedy: ([, name]) =>
       `create PriorityClass ${name}, or set priorityClassName to an existing one, such as system-node-critical (kubectl get priorityclasses)`,
-    link: docs("cli.md#nodes"),
   },
   {
     says: /quota/,
     remedy: (_, { snapshot: { namespace } }) =>
       `allow them by a ResourceQuota in namespace ${namespace} (GKE wants one for the priority class system-node-critical), or set priorityClassName to ""`,
-    link: docs("cli.md#nodes"),
   },
   {
     says: /security context constraint/,
     remedy: (_, { snapshot: { namespace } }) =>
       `allow them on OpenShift: oc adm policy add-scc-to-user privileged -z linkerd-cni -n ${namespace}`,
-    link: docs("cli.md#nodes"),
   },
   {
     says: /admission webhook "([^"]+)"/,
     remedy: ([, name], { snapshot: { namespace } }) => `exempt namespace ${namespace} from webhook ${name}`,
-    link: docs("cli.md#nodes"),
   },
   {
     says: /serviceaccount "?([\w-]+)"? not found/i,
@@ -86,20 +86,17 @@ const REFUSALS: readonly Known[] = [
 export const refusalsOf = ({ metadata }: DaemonSet, { refusals, nriRefusals }: Snapshot): readonly Event[] =>
   known(metadata.name === NRI_NAME ? nriRefusals : refusals) ?? [];
 
+/** The message of the last of some Events. */
+const latest = (events: readonly Event[]) =>
+  [...events].sort((a, b) => (a.lastTimestamp ?? "").localeCompare(b.lastTimestamp ?? "")).at(-1)?.message;
+
 /** Why a DaemonSet cannot create a pod, by the last such Event. */
 export function refusalOf(daemonSet: DaemonSet, snapshot: Snapshot): Trouble | undefined {
-  const last = [...refusalsOf(daemonSet, snapshot)]
-    .sort((a, b) => (a.lastTimestamp ?? "").localeCompare(b.lastTimestamp ?? ""))
-    .at(-1);
-  if (last?.message === undefined) return undefined;
+  const problem = latest(refusalsOf(daemonSet, snapshot));
+  if (problem === undefined) return undefined;
+  const link = docs("cli.md#nodes");
   const remedy = `see: kubectl describe daemonset -n ${snapshot.namespace} ${daemonSet.metadata.name}`;
-  return (
-    lookUp(REFUSALS, last.message, { daemonSet, snapshot }) ?? {
-      problem: last.message,
-      remedy,
-      link: docs("cli.md#nodes"),
-    }
-  );
+  return lookUp(REFUSALS, problem, { daemonSet, snapshot }, link) ?? { problem, remedy, link };
 }
 
 /** The remedy if the API server knows the account but does not allow the request. */
@@ -156,8 +153,8 @@ export function sandboxTrouble(situation: Situation): Trouble | undefined {
   const events = (known(situation.snapshot.sandboxFailures) ?? []).filter(
     ({ involvedObject }) => uid !== undefined && involvedObject?.uid === uid,
   );
-  const last = [...events].sort((a, b) => (a.lastTimestamp ?? "").localeCompare(b.lastTimestamp ?? "")).at(-1);
-  const told = /(?:plugin type|failed to find plugin)[= ]"linkerd-cni(?:-redirect)?".*/s.exec(last?.message ?? "")?.[0];
+  const plugins = /(?:plugin type|failed to find plugin)[= ]"linkerd-cni(?:-redirect)?".*/s;
+  const told = plugins.exec(latest(events) ?? "")?.[0];
   const found = told === undefined ? undefined : lookUp(SANDBOXES, told, situation);
   if (found === undefined) return undefined;
   const named = (text: string) => text.replaceAll("this node", `node ${nodeOf(situation.pod)}`);

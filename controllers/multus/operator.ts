@@ -24,8 +24,6 @@ interface MultusOperatorDeps {
   readonly signal: AbortSignal;
 }
 
-/** Name of the Lease. */
-export const LEASE = MULTUS_NAME;
 const ALWAYS: Leadership = { leading: true };
 
 /** The Multus operator: definitions in namespaces that want them, annotations on their pods. */
@@ -64,7 +62,7 @@ export class MultusOperator {
     const elected = () => this.definitions.everything();
     this.election = settings.leaderElect
       ? new LeaderElection(
-          { name: LEASE, namespace: podNamespace, identity, elected },
+          { name: MULTUS_NAME, namespace: podNamespace, identity, elected },
           { client: client(), clock, log },
         )
       : undefined;

@@ -1,4 +1,4 @@
-import { LEASE } from "../../controllers/multus/operator";
+import { MULTUS_NAME } from "../../cni/contract";
 import { ApiUnreachable } from "../../kubernetes/api-server";
 import { KubernetesClient } from "../../kubernetes/client";
 import { LeaderElection } from "../../kubernetes/leader-election";
@@ -34,7 +34,7 @@ suite("the operator's leader with a real API server, with the chart's rights", r
     await cluster?.close();
   });
 
-  const leasePath = `/apis/coordination.k8s.io/v1/namespaces/${OPERATOR_NAMESPACE}/leases/${LEASE}`;
+  const leasePath = `/apis/coordination.k8s.io/v1/namespaces/${OPERATOR_NAMESPACE}/leases/${MULTUS_NAME}`;
   const lease = async () => (await cluster.api.json<LeaseObject>({ path: leasePath })).spec ?? {};
   const made = (seconds?: number) =>
     until("the definition", async () => (await cluster.definition("shop")) !== undefined, seconds);
@@ -136,7 +136,7 @@ suite("an election with clocks that disagree", realApiMissing(), () => {
       clock,
       log: createLog("debug", "plain", (line) => log.push(line)),
     };
-    const election = new LeaderElection({ name: LEASE, namespace: OPERATOR_NAMESPACE, identity, elected }, deps);
+    const election = new LeaderElection({ name: MULTUS_NAME, namespace: OPERATOR_NAMESPACE, identity, elected }, deps);
     return { election, state, log, close: () => transport.close() };
   }
 

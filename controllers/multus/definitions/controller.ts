@@ -1,3 +1,4 @@
+import { Label, MULTUS_NAME, NetworkDefinition } from "../../../cni/contract";
 import { reasonOf } from "../../../cni/errors";
 import { ApiUnreachable } from "../../../kubernetes/api-server";
 import type { EventSpec } from "../../../kubernetes/events";
@@ -13,15 +14,7 @@ import type { Metrics } from "../metrics";
 import type { Namespace } from "../namespace";
 import type { Settings } from "../settings";
 import { ConfigMapInformer } from "./config-map";
-import {
-  DEFINITION_NAME,
-  DEFINITIONS,
-  type Definition,
-  type DefinitionObject,
-  definitionOf,
-  OWNER,
-  OWNER_LABEL,
-} from "./definition";
+import { DEFINITIONS, type Definition, type DefinitionObject, definitionOf } from "./definition";
 import { countDefinitions, type DefinitionPlan, planDefinition } from "./plan-definition";
 import { type DefinitionWriter, Stale } from "./writer";
 
@@ -46,8 +39,8 @@ const FOREIGN_DEFINITION: EventSpec = {
   action: "Leaving",
   type: "Warning",
   note:
-    `The namespace needs a NetworkAttachmentDefinition ${DEFINITION_NAME} of the Multus operator, but this one is not ` +
-    `its own (label ${OWNER_LABEL}=${OWNER}) and is left as it is; delete or rename it`,
+    `The namespace needs a NetworkAttachmentDefinition ${NetworkDefinition.name} of the Multus operator, but this one ` +
+    `is not its own (label ${Label.managedBy}=${MULTUS_NAME}) and is left as it is; delete or rename it`,
 };
 const configInvalid = (problem: string): EventSpec => ({
   reason: "LinkerdMultusConfigInvalid",
@@ -79,7 +72,7 @@ export class DefinitionController {
     this.definitions = new Informer(
       {
         resource: DEFINITIONS,
-        fieldSelector: `metadata.name=${DEFINITION_NAME}`,
+        fieldSelector: `metadata.name=${NetworkDefinition.name}`,
         unknown: () => this.unknown(),
         key: ({ metadata }) => metadata?.namespace ?? "",
         view: (object) => this.view(object),
@@ -229,7 +222,7 @@ export class DefinitionController {
     const { log, writer } = this.deps;
     log.warn(FOREIGN_DEFINITION.note, { namespace });
     const { kind } = DEFINITIONS;
-    const regarding = { apiVersion: apiVersionOf(DEFINITIONS), kind, namespace, name: DEFINITION_NAME, uid };
+    const regarding = { apiVersion: apiVersionOf(DEFINITIONS), kind, namespace, name: NetworkDefinition.name, uid };
     await writer.publish(regarding, FOREIGN_DEFINITION, `foreign-${uid}`);
     this.reported.set(namespace, uid);
   }

@@ -1,9 +1,9 @@
+import { Label, MULTUS_NAME } from "../../../cni/contract";
 import { KubernetesClient } from "../../../kubernetes/client";
 import type { ApiRequest, Transport } from "../../../kubernetes/transport";
 import { systemClock } from "../../../process/clock";
 import { createLog } from "../../../process/log";
 import { createMetrics } from "../metrics";
-import { OWNER, OWNER_LABEL } from "./definition";
 import { DefinitionWriter, Stale } from "./writer";
 
 function writerBy(send: Transport, metrics = createMetrics()): DefinitionWriter {
@@ -14,8 +14,8 @@ function writerBy(send: Transport, metrics = createMetrics()): DefinitionWriter 
 /** A definition of the operator, to which another client has written as well. */
 const annotated = {
   metadata: {
-    ...{ name: "linkerd-cni", uid: "one", labels: { [OWNER_LABEL]: OWNER }, annotations: { seen: "1" } },
-    managedFields: [{ manager: OWNER }, { manager: "team-a" }],
+    ...{ name: "linkerd-cni", uid: "one", labels: { [Label.managedBy]: MULTUS_NAME }, annotations: { seen: "1" } },
+    managedFields: [{ manager: MULTUS_NAME }, { manager: "team-a" }],
   },
   spec: { config: "{}" },
 };

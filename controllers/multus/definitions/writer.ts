@@ -1,3 +1,4 @@
+import { Label, MULTUS_NAME, NetworkDefinition } from "../../../cni/contract";
 import { reasonOf } from "../../../cni/errors";
 import type { KubernetesClient } from "../../../kubernetes/client";
 import { isForbidden, isNotFound, statusOf } from "../../../kubernetes/errors";
@@ -7,7 +8,7 @@ import type { Clock } from "../../../process/clock";
 import type { Log } from "../../../process/log";
 import type { Metrics } from "../metrics";
 import { type Namespace, namespaceOf } from "../namespace";
-import { DEFINITION_NAME, DEFINITIONS, type Definition, type DefinitionObject, OWNER, OWNER_LABEL } from "./definition";
+import { DEFINITIONS, type Definition, type DefinitionObject } from "./definition";
 
 interface DefinitionWriterDeps {
   /** Its deadline is shorter than the time between a leader's last renewal and its successor's first write. */
@@ -33,7 +34,7 @@ export class DefinitionWriter {
   private readonly recorder: EventRecorder;
 
   constructor(private readonly deps: DefinitionWriterDeps) {
-    this.recorder = new EventRecorder({ controller: OWNER, instance: deps.podName }, deps);
+    this.recorder = new EventRecorder({ controller: MULTUS_NAME, instance: deps.podName }, deps);
   }
 
   /**
@@ -42,7 +43,7 @@ export class DefinitionWriter {
    */
   async create(namespace: string, config: string, leads = () => true): Promise<void> {
     const { client, log, metrics } = this.deps;
-    const ref = { namespace, name: DEFINITION_NAME };
+    const ref = { namespace, name: NetworkDefinition.name };
     // The watch may be behind: a definition that exists may be ours, even if others have written to it.
     const found = await this.attempt("apply", () => client.find(DEFINITIONS, ref));
     if (found !== undefined) throw new Stale("apply: there is one already");
@@ -73,7 +74,7 @@ export class DefinitionWriter {
     const deleted = await this.attempt("delete", async () => {
       try {
         const options = { preconditions: { uid, resourceVersion } };
-        await client.delete(DEFINITIONS, { namespace, name: DEFINITION_NAME }, options);
+        await client.delete(DEFINITIONS, { namespace, name: NetworkDefinition.name }, options);
         return true;
       } catch (error) {
         if (isNotFound(error)) return false;
@@ -92,13 +93,16 @@ export class DefinitionWriter {
 
   /** The applied object: we own only these fields. */
   private ours(namespace: string, config: string) {
-    return { metadata: { namespace, name: DEFINITION_NAME, labels: { [OWNER_LABEL]: OWNER } }, spec: { config } };
+    return {
+      metadata: { namespace, name: NetworkDefinition.name, labels: { [Label.managedBy]: MULTUS_NAME } },
+      spec: { config },
+    };
   }
 
   /** Another client has just created one without a conflict: releases our fields in it. @throws Stale */
   private async retreat(namespace: string, { metadata }: DefinitionObject): Promise<void> {
-    if (metadata?.managedFields?.every(({ manager }) => manager === OWNER) === true) return;
-    await this.apply({ metadata: { namespace, name: DEFINITION_NAME, uid: metadata?.uid ?? "" } });
+    if (metadata?.managedFields?.every(({ manager }) => manager === MULTUS_NAME) === true) return;
+    await this.apply({ metadata: { namespace, name: NetworkDefinition.name, uid: metadata?.uid ?? "" } });
     throw new Stale("apply: another owner's definition already exists");
   }
 
@@ -106,7 +110,9 @@ export class DefinitionWriter {
     definition: DefinitionObject & { readonly metadata: { readonly namespace: string; readonly name: string } },
     force = false,
   ) {
-    return this.attempt("apply", () => this.deps.client.apply(DEFINITIONS, definition, { fieldManager: OWNER, force }));
+    return this.attempt("apply", () =>
+      this.deps.client.apply(DEFINITIONS, definition, { fieldManager: MULTUS_NAME, force }),
+    );
   }
 
   private async attempt<T>(operation: "apply" | "delete" | "event", request: () => Promise<T>): Promise<T> {
