@@ -59,9 +59,7 @@ const podOf = (props: LinkerdMultusProps = {}): Pod =>
 const args = (props: LinkerdMultusProps = {}) => podOf(props).containers[0]?.args ?? [];
 
 interface Webhook {
-  readonly name: string;
   readonly rules: readonly { readonly operations: readonly string[] }[];
-  readonly clientConfig: { readonly caBundle?: string };
   readonly namespaceSelector: object;
   readonly objectSelector?: object;
   readonly failurePolicy: string;
@@ -70,23 +68,8 @@ const webhooksOf = (props: LinkerdMultusProps = {}): [Webhook, Webhook] =>
   (found("MutatingWebhookConfiguration", props) as unknown as { webhooks: [Webhook, Webhook] }).webhooks;
 const webhookOf = (props: LinkerdMultusProps = {}): Webhook => webhooksOf(props)[0];
 
-test("its resources, each with the label that pruning selects, and without the plugin's pruning label", () => {
-  const manifests = synthesized({ commonLabels: { team: "mesh", "app.kubernetes.io/name": "other" } });
-  expect(listed(manifests)).toEqual([
-    "ServiceAccount/linkerd-multus/linkerd-multus",
-    "ClusterRole//linkerd-multus",
-    "ClusterRoleBinding//linkerd-multus",
-    "Role/linkerd-multus/linkerd-multus",
-    "RoleBinding/linkerd-multus/linkerd-multus",
-    "Role/linkerd-cni/linkerd-multus-config",
-    "RoleBinding/linkerd-cni/linkerd-multus-config",
-    "PodDisruptionBudget/linkerd-multus/linkerd-multus",
-    "Secret/linkerd-multus/linkerd-multus-webhook-tls",
-    "Service/linkerd-multus/linkerd-multus-webhook",
-    "Deployment/linkerd-multus/linkerd-multus",
-    "MutatingWebhookConfiguration//linkerd-multus",
-  ]);
-  for (const { metadata } of manifests) {
+test("every resource has the label that pruning selects and the user's, without the plugin's pruning label", () => {
+  for (const { metadata } of synthesized({ commonLabels: { team: "mesh", "app.kubernetes.io/name": "other" } })) {
     expect(metadata.labels).toEqual({ team: "mesh", "app.kubernetes.io/name": "linkerd-multus" });
   }
 });
@@ -160,40 +143,16 @@ test("the webhook never sees pods that must start before the operator", () => {
   });
 });
 
-test("during an outage existing pods can be changed, and new ones are refused by default", () => {
+test("during an outage existing pods can be changed, and new ones be made if failurePolicy is Ignore", () => {
   const policies = (props?: LinkerdMultusProps) =>
     webhooksOf(props).map(({ rules, failurePolicy }) => `${rules[0]?.operations}: ${failurePolicy}`);
-  expect(policies()).toEqual(["CREATE: Fail", "UPDATE: Ignore"]);
   expect(policies({ webhook: { failurePolicy: "Ignore" } })).toEqual(["CREATE: Ignore", "UPDATE: Ignore"]);
-  const [{ name: creations, rules: _, failurePolicy: __, ...alike }, { name: updates, ...update }] = webhooksOf();
-  expect(update).toMatchObject(alike);
-  expect(updates).not.toBe(creations);
-});
-
-test("it may write one Secret and cannot create Secrets", () => {
-  const roles = synthesized().filter(({ kind }) => /Role$/.test(kind)) as unknown as {
-    rules: { resources: string[]; resourceNames?: string[]; verbs: string[] }[];
-  }[];
-  const rules = roles.flatMap((role) => role.rules).filter(({ resources }) => resources.includes("secrets"));
-  expect(rules).toMatchObject([
-    { resourceNames: ["linkerd-multus-webhook-tls"], verbs: ["get", "list", "watch", "patch"] },
-  ]);
 });
 
 test("the webhook sees the selected pods, by default all", () => {
   expect(webhookOf()).not.toHaveProperty("objectSelector");
   const matchExpressions = [{ key: "job-name", operator: "DoesNotExist" as const }];
   expect(webhookOf({ webhook: { objectSelector: { matchExpressions } } }).objectSelector).toEqual({ matchExpressions });
-});
-
-test("the chart does not contain a certificate: GitOps would rotate it or remove the operator's", () => {
-  expect(webhookOf().clientConfig).not.toHaveProperty("caBundle");
-  const secret = synthesized().find(({ kind }) => kind === "Secret");
-  expect(secret).toMatchObject({ metadata: { name: "linkerd-multus-webhook-tls" }, type: "Opaque" });
-  expect(secret).not.toHaveProperty("data");
-  expect(secret).not.toHaveProperty("stringData");
-  expect(args()).toContain("--webhook-certificates=self");
-  expect(podOf()).not.toHaveProperty("volumes");
 });
 
 test("cert-manager can make the certificate, with an issuer of the chart or an existing one", () => {
@@ -270,15 +229,7 @@ test("on the host network an update stops an old pod first, because a second pod
   expect(spec({})).not.toHaveProperty("strategy");
 });
 
-test("the pod is not privileged, and the cluster may choose the user id", () => {
-  expect(podOf().containers[0]?.securityContext).toEqual({
-    allowPrivilegeEscalation: false,
-    capabilities: { drop: ["ALL"] },
-    readOnlyRootFilesystem: true,
-    runAsNonRoot: true,
-    runAsUser: 65532,
-    seccompProfile: { type: "RuntimeDefault" },
-  });
+test("the cluster may choose the user id", () => {
   expect(podOf({ runAsUser: -1 }).containers[0]?.securityContext).not.toHaveProperty("runAsUser");
 });
 
