@@ -1,5 +1,5 @@
 import type { k8s } from "cdk8s-plus-27";
-import { Annotation, ConfigMapKey, InstallerVariable, LinkerdContainer, PodVariable } from "../cni/contract";
+import { Annotation, CNI_NAME, ConfigMapKey, InstallerVariable, LinkerdContainer, PodVariable } from "../cni/contract";
 import { eq, type Input, present, type Refs, type Templated, when } from "../helm/index";
 import { configured, fromField, imageOf, programCommand, resourcesOf } from "./container";
 import { nodesOf } from "./pod";
@@ -20,13 +20,12 @@ const otherThan = (id: Input<number>) => when(eq<number>(id, 65532), 65533, 6553
 /** The pod that tests whether the plugin redirects it. It needs no permissions and no capabilities. */
 export function testPodSpec(
   values: Refs<Values>,
-  serviceAccountName: string,
   securityContext: Templated<k8s.PodSecurityContext>,
 ): Templated<k8s.PodSpec> {
   return {
     restartPolicy: "Never",
     // Only for its image pull secrets and the platform's security policies.
-    serviceAccountName,
+    serviceAccountName: CNI_NAME,
     automountServiceAccountToken: false,
     ...nodesOf(values),
     tolerations: present(values.helmTest.tolerations) as Templated<k8s.PodSpec["tolerations"]>,

@@ -118,7 +118,7 @@ export class LinkerdCni extends Installation<Values> {
   private createNodeTaint(): NodeTaint {
     const { values, namespace } = this;
     const clusterMetadata = this.clusterMetadata();
-    return new NodeTaint(this, "node-taint", { ...values.nodeTaint, name: CNI_NAME, namespace, clusterMetadata });
+    return new NodeTaint(this, "node-taint", { ...values.nodeTaint, namespace, clusterMetadata });
   }
 
   /** Adds keys to the plugin's configuration, for instance for your own plugin. */
@@ -163,13 +163,13 @@ export class LinkerdCni extends Installation<Values> {
         ...this.metadata({ [Label.app]: name }, { ...this.createdBy(), ...MESHED, ...TEST_HOOK }),
         name,
       },
-      spec: this.lazily(() => testPodSpec(this.values, CNI_NAME, this.podSecurity())),
+      spec: this.lazily(() => testPodSpec(this.values, this.podSecurity())),
     });
   }
 
   /** The plugin's configuration, before the installer adds it to the node's chain. Called at synthesis. */
   protected stanza(): StanzaTemplate {
-    return stanzaOf(this.values, { namespace: this.namespace, daemonset: CNI_NAME });
+    return stanzaOf(this.values, this.namespace);
   }
 
   /** The data of the ConfigMap. Called at synthesis. */
@@ -231,12 +231,12 @@ export class LinkerdCni extends Installation<Values> {
     for (const name of PLATFORM_NAMES) {
       const { securityContextConstraint: role } = PLATFORMS[name];
       if (role === undefined) continue;
-      const { subjects, roleRef } = binding("ClusterRole", CNI_NAME, this.namespace);
+      const { subjects, roleRef } = binding("ClusterRole", role, this.namespace, CNI_NAME);
       this.add<k8s.KubeRoleBindingProps>(`scc-${name}`, k8s.KubeRoleBinding.GVK, {
         when: eq<string>(this.values.platform, name),
         metadata: { ...this.metadata(), name: `${CNI_NAME}-scc` },
         subjects,
-        roleRef: { ...roleRef, name: role },
+        roleRef,
       });
     }
   }
@@ -318,7 +318,7 @@ export class LinkerdCni extends Installation<Values> {
 
   /** Permissions of the plugin, the installer and the repair controller in the cluster. */
   protected clusterRoleRules(): Parts<k8s.PolicyRule> {
-    return [...roleRules(this.values, CNI_NAME, this.nodeTaint), ...this.addedRules];
+    return [...roleRules(this.values, this.nodeTaint), ...this.addedRules];
   }
 
   /** The plugin's configuration: the data of `configuration()`. */
@@ -340,7 +340,7 @@ export class LinkerdCni extends Installation<Values> {
   /** The pods on every node. */
   protected podSpec(): PodParts {
     const values = this.additions.valuesOf(this.values);
-    return this.additions.podOf(podSpec(values, CNI_NAME, this.directories(), this.podSecurity(), this.nodeTaint));
+    return this.additions.podOf(podSpec(values, this.directories(), this.podSecurity(), this.nodeTaint));
   }
 
   private podSecurity(): Templated<k8s.PodSecurityContext> {

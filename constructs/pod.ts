@@ -3,6 +3,7 @@ import {
   AdminPath,
   type Chaining,
   CNI_CACHE_VOLUME,
+  CNI_NAME,
   ConfigMapKey,
   Container as ContainerName,
   InstallerVariable,
@@ -326,13 +327,12 @@ export type PodParts = Omit<Part<k8s.PodSpec>, "containers" | "volumes"> & {
 /** The DaemonSet's pods. */
 export function podSpec(
   values: Refs<Values>,
-  name: string,
   directories: Directories,
   securityContext: Templated<k8s.PodSecurityContext>,
   taint: NodeTaint,
 ): PodParts {
   return {
-    serviceAccountName: name,
+    serviceAccountName: CNI_NAME,
     automountServiceAccountToken: true,
     // The API server drops a false value: if it were set, every apply would see a difference.
     hostNetwork: when(values.hostNetwork, true),

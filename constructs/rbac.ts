@@ -1,10 +1,11 @@
 import type { k8s } from "cdk8s-plus-27";
+import { CNI_NAME } from "../cni/contract";
 import { type Input, not, or, type Parts, type Refs, when } from "../helm/index";
 import type { NodeTaint } from "./taint";
 import type { Values } from "./values";
 
 /** Permissions of the plugin, the installer and the repair controller in the cluster. */
-export function roleRules(values: Refs<Values>, daemonSet: string, taint: NodeTaint): Parts<k8s.PolicyRule> {
+export function roleRules(values: Refs<Values>, taint: NodeTaint): Parts<k8s.PolicyRule> {
   const { enabled: repair } = values.repairController;
   const { minimal } = values.rbac;
   const linkerds = { apiGroups: [""], resources: ["pods", "nodes", "namespaces", "services"] };
@@ -17,7 +18,7 @@ export function roleRules(values: Refs<Values>, daemonSet: string, taint: NodeTa
     // It reads the node's container runtime, and when it stops, whether the DaemonSet still selects the node.
     when(minimal, { apiGroups: [""], resources: ["nodes"], verbs: ["get"] }),
     // A stopping installer asks whether its own DaemonSet is gone.
-    { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [daemonSet], verbs: ["get"] },
+    { apiGroups: ["apps"], resources: ["daemonsets"], resourceNames: [CNI_NAME], verbs: ["get"] },
     ...taint.rules,
     when(repair, { apiGroups: [""], resources: ["pods"], verbs: ["delete", "list", "watch"] }),
     // Whether Linkerd's injector answers.

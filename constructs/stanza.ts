@@ -1,4 +1,4 @@
-import { NodePath } from "../cni/contract";
+import { CNI_NAME, NodePath } from "../cni/contract";
 import { MAX_PORT } from "../cni/ports";
 import {
   type IptablesMode,
@@ -40,12 +40,6 @@ import type { Values } from "./values";
 /** The stanza with expressions; absent keys have the plugin's defaults. */
 export type StanzaTemplate = { readonly [Key in keyof Stanza]: Templated<Partial<Stanza[Key]>> | undefined };
 
-/** The pods that the plugin always skips: the installer's. */
-export interface OwnPods {
-  readonly namespace: Input<string>;
-  readonly daemonset: string;
-}
-
 const listed = (list: Input<string>): Input<readonly string[]> => compact(splitBy(trim(list), COMMA));
 
 /** A value that is a list of ports. */
@@ -78,8 +72,8 @@ function modeOf({ iptablesMode }: Refs<Values>) {
   };
 }
 
-/** The plugin's stanza for given values, as in the ConfigMap. */
-export function stanzaOf(values: Refs<Values>, ownPods: OwnPods): StanzaTemplate {
+/** The plugin's stanza for given values, as in the ConfigMap. @param namespace of the installer's pods */
+export function stanzaOf(values: Refs<Values>, namespace: Input<string>): StanzaTemplate {
   const inbound: PortList = { name: "ignoreInboundPorts", list: values.ignoreInboundPorts, item: PORT_RANGE };
   const outbound: PortList = { name: "ignoreOutboundPorts", list: values.ignoreOutboundPorts, item: PORT_RANGE };
   const redirected: PortList = { name: "portsToRedirect", list: values.portsToRedirect, item: PORT };
@@ -109,7 +103,7 @@ export function stanzaOf(values: Refs<Values>, ownPods: OwnPods): StanzaTemplate
     "pod-lookup": values.podLookup,
     "strict-status": values.strictStatus,
     "run-dir": when(not(eq<string>(values.runDir, NodePath.runDir)), values.runDir),
-    "own-pods": { namespace: ownPods.namespace, daemonset: ownPods.daemonset },
+    "own-pods": { namespace, daemonset: CNI_NAME },
     capabilities: { [POD_ANNOTATIONS]: true },
   };
 }

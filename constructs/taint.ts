@@ -1,6 +1,6 @@
 import type { k8s } from "cdk8s-plus-27";
 import { Construct } from "constructs";
-import { InstallerVariable, STARTUP_TAINT } from "../cni/contract";
+import { CNI_NAME, InstallerVariable, STARTUP_TAINT } from "../cni/contract";
 import {
   and,
   concat,
@@ -144,8 +144,6 @@ function ownNodePolicy(account: Input<string>, key: Input<string>) {
 type Tolerations = Refs<Values>["tolerations"] | undefined;
 
 export type NodeTaintProps = Refs<Values>["nodeTaint"] & {
-  /** Name of the installer's resources and service account. */
-  readonly name: string;
   readonly namespace: Input<string>;
   /** Of cluster-scoped resources. */
   readonly clusterMetadata: HelmMetadata;
@@ -164,17 +162,17 @@ export class NodeTaint extends Construct {
     private readonly props: NodeTaintProps,
   ) {
     super(scope, id);
-    const { enabled, key, ownNodeOnly, name, namespace, clusterMetadata } = props;
+    const { enabled, key, ownNodeOnly, namespace, clusterMetadata } = props;
     this.taintPolicies = mutatingPolicy(this, "policies", props.admissionPolicy, {
       when: enabled,
-      metadata: { ...clusterMetadata, name: `${name}-node-taint` },
+      metadata: { ...clusterMetadata, name: `${CNI_NAME}-node-taint` },
       spec: taintPolicy(key),
     });
-    const account = concat("system:serviceaccount:", namespace, `:${name}`);
+    const account = concat("system:serviceaccount:", namespace, `:${CNI_NAME}`);
     const validating = { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicy" };
     const ownNode = {
       when: and(enabled, ownNodeOnly),
-      metadata: { ...clusterMetadata, name: `${name}-own-node` },
+      metadata: { ...clusterMetadata, name: `${CNI_NAME}-own-node` },
       spec: ownNodePolicy(account, key),
     };
     this.ownNodePolicy = admissionPolicy(this, "own-node", validating, ownNode, { validationActions: ["Deny"] });

@@ -97,12 +97,10 @@ export class LinkerdMultus extends Installation<MultusValues> {
       },
     ];
     for (const { id, metadata, rules } of places) {
-      const role = binding("Role", MULTUS_NAME, this.namespace);
       this.add<k8s.KubeRoleProps>(id, k8s.KubeRole.GVK, { metadata, rules });
       this.add<k8s.KubeRoleBindingProps>(`${id}-binding`, k8s.KubeRoleBinding.GVK, {
         metadata,
-        ...role,
-        roleRef: { ...role.roleRef, name: metadata.name },
+        ...binding("Role", metadata.name, this.namespace, MULTUS_NAME),
       });
     }
   }
