@@ -211,14 +211,14 @@ test("does not wait for an installer without a health port", async () => {
 });
 
 test("never deletes faster than the rate, however many fail at once", async () => {
-  for (let index = 0; index < 200; index++) api.put(meshedPod(`pod-${index}`, { status: failing }));
+  for (let index = 0; index < 60; index++) api.put(meshedPod(`pod-${index}`, { status: failing }));
   const at: number[] = [];
   const speed = 30;
   api.afterDelete = () => at.push((performance.now() * speed) / 1000);
   const args = ["--deletions-per-second=2", "--deletion-burst=10"];
   controller = await RunningController.start(api, { speed, args });
-  await until("all deletions", () => api.deletions.length === 200);
-  expect(new Set(deleted()).size).toBe(200);
+  await until("all deletions", () => api.deletions.length === 60);
+  expect(new Set(deleted()).size).toBe(60);
   // However long a stretch is, it holds a burst and what the rate allows meanwhile; 5 s for the way of a request, on
   // the fast clock.
   for (let first = 0; first < at.length; first++) {
@@ -227,7 +227,7 @@ test("never deletes faster than the rate, however many fail at once", async () =
       expect(last - first + 1).toBeLessThanOrEqual(10 + 2 * (seconds + 5) + 1);
     }
   }
-  expect((at.at(-1) ?? 0) - (at[0] ?? 0)).toBeGreaterThan(90);
+  expect((at.at(-1) ?? 0) - (at[0] ?? 0)).toBeGreaterThan(20);
 });
 
 test("retries a refused deletion with back-off", async () => {
