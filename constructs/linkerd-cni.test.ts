@@ -4,25 +4,9 @@ import { App, Chart, JsonPatch } from "cdk8s";
 import { parseStanza } from "../cni/parse-stanza";
 import { IPTABLES_MODES } from "../cni/stanza";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
+import { found, type Manifest, synthesized } from "./manifests.testing";
 import { LinkerdNamespace } from "./namespace";
 import { version } from "./version";
-
-type Manifest = Record<string, never> & {
-  kind: string;
-  metadata: { name: string; labels: Record<string, string>; annotations?: object };
-};
-
-function synthesized(props: LinkerdCniProps = {}): readonly Manifest[] {
-  const chart = new Chart(new App(), "chart");
-  new LinkerdCni(chart, "cni", props);
-  return chart.toJson() as Manifest[];
-}
-
-function found(kind: string, props: LinkerdCniProps = {}): Manifest {
-  const manifest = synthesized(props).find((item) => item.kind === kind);
-  if (manifest === undefined) throw new Error(`no ${kind}`);
-  return manifest;
-}
 
 const stanza = (props: LinkerdCniProps = {}) =>
   JSON.parse((found("ConfigMap", props) as unknown as { data: Record<string, string> }).data["cni_network_config"]!);

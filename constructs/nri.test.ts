@@ -1,10 +1,6 @@
 import { App, Chart } from "cdk8s";
 import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
-
-interface Manifest {
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
-}
+import { type Manifest, synthesized } from "./manifests.testing";
 
 interface Mount {
   readonly name: string;
@@ -33,17 +29,11 @@ interface DaemonSet extends Manifest {
 
 const enabled = { enabled: true };
 
-function made(props: LinkerdCniProps): readonly Manifest[] {
-  const chart = new Chart(new App(), "chart");
-  new LinkerdCni(chart, "cni", props);
-  return chart.toJson() as Manifest[];
-}
-
 const kindsOf = (props: LinkerdCniProps) =>
-  made(props).flatMap(({ kind, metadata: { name } }) => (name.startsWith("linkerd-cni-nri") ? [kind] : []));
+  synthesized(props).flatMap(({ kind, metadata: { name } }) => (name.startsWith("linkerd-cni-nri") ? [kind] : []));
 
 const find = <T>(kind: string, props: LinkerdCniProps, name = "linkerd-cni-nri") =>
-  made(props).find((item) => item.kind === kind && item.metadata.name === name) as unknown as T;
+  synthesized(props).find((item) => item.kind === kind && item.metadata.name === name) as unknown as T;
 const daemonSet = (props: LinkerdCniProps = {}) => find<DaemonSet>("DaemonSet", { nri: enabled, ...props });
 const pod = (props: LinkerdCniProps = {}) => daemonSet(props).spec.template.spec;
 
@@ -177,8 +167,8 @@ test("the installer publishes its Events, and the repair controller waits for it
 
 test.each(["nft", "legacy", "plain"] as const)("mode %s, which calls programs of the host, is refused", (mode) => {
   const message = `iptablesMode: "${mode}" needs iptables of the host, which the NRI plugin cannot call: with nri.enabled set iptablesMode to auto or native`;
-  expect(() => made({ nri: enabled, iptablesMode: mode })).toThrow(message);
-  expect(() => made({ iptablesMode: mode })).not.toThrow();
+  expect(() => synthesized({ nri: enabled, iptablesMode: mode })).toThrow(message);
+  expect(() => synthesized({ iptablesMode: mode })).not.toThrow();
 });
 
 test("probes and metrics are reachable and scraped", () => {

@@ -1,34 +1,24 @@
-import { App, Chart } from "cdk8s";
 import { readValues } from "../helm/read";
-import { LinkerdCni, type LinkerdCniProps } from "./linkerd-cni";
+import type { LinkerdCniProps } from "./linkerd-cni";
+import { synthesized } from "./manifests.testing";
 import { directoriesOf, PLATFORM_NAMES, PLATFORMS } from "./platforms";
 import { values } from "./values";
 
-interface Manifest {
-  readonly kind: string;
-  readonly metadata: { readonly name: string };
-  readonly [key: string]: unknown;
-}
-
-function made(props: LinkerdCniProps): readonly Manifest[] {
-  const chart = new Chart(new App(), "chart");
-  new LinkerdCni(chart, "cni", props);
-  return chart.toJson() as Manifest[];
-}
-
 function directories(props: LinkerdCniProps) {
-  const { data } = made(props).find(({ kind }) => kind === "ConfigMap") as unknown as { data: Record<string, string> };
+  const { data } = synthesized(props).find(({ kind }) => kind === "ConfigMap") as unknown as {
+    data: Record<string, string>;
+  };
   return { destCNINetDir: data["dest_cni_net_dir"], destCNIBinDir: data["dest_cni_bin_dir"] };
 }
 
 function container(props: LinkerdCniProps) {
-  const daemonSet = made(props).find(({ kind }) => kind === "DaemonSet") as unknown as {
+  const daemonSet = synthesized(props).find(({ kind }) => kind === "DaemonSet") as unknown as {
     spec: { template: { spec: { containers: { securityContext: object; volumeMounts: { mountPath: string }[] }[] } } };
   };
   return daemonSet.spec.template.spec.containers[0];
 }
 
-const quota = (props: LinkerdCniProps) => made(props).find(({ kind }) => kind === "ResourceQuota");
+const quota = (props: LinkerdCniProps) => synthesized(props).find(({ kind }) => kind === "ResourceQuota");
 
 test.each(PLATFORM_NAMES)("%s: its directories, unless others are given", (platform) => {
   const { destCNINetDir, destCNIBinDir } = PLATFORMS[platform];
@@ -57,7 +47,8 @@ test("the SELinux context is the platform's, unless one is given", () => {
 });
 
 test("on OpenShift the pods may use the security context constraint", () => {
-  const binding = (props: LinkerdCniProps) => made(props).find(({ metadata }) => metadata.name === "linkerd-cni-scc");
+  const binding = (props: LinkerdCniProps) =>
+    synthesized(props).find(({ metadata }) => metadata.name === "linkerd-cni-scc");
   expect(binding({})).toBeUndefined();
   expect(binding({ platform: "openshift", namespace: "mesh" })).toMatchObject({
     kind: "RoleBinding",
@@ -88,5 +79,5 @@ test("outside kube-system a ResourceQuota allows pods of a system- priority clas
 
 test("a platform without a preset is refused", () => {
   const platform = "openshft" as "openshift";
-  expect(() => made({ platform })).toThrow(/platform: "openshft" is not one of "", aks, .*talos/);
+  expect(() => synthesized({ platform })).toThrow(/platform: "openshft" is not one of "", aks, .*talos/);
 });
