@@ -162,6 +162,16 @@ clusterSuite(
       expect(await plugin.metric('pods_total{event="run",outcome="redirected"}')).toBe(3);
     });
 
+    test("a pod with a wrong annotation is refused with the message that the CNI plugin has for it", async () => {
+      const annotations = { ...INJECTED, "config.linkerd.io/skip-inbound-ports": "foo" };
+      await cluster.kubectl.apply(pod("wrong", { proxy: "sidecar", annotations }));
+      const message =
+        'config.linkerd.io/skip-inbound-ports on pod default/wrong: "foo" is not a port or a range low-high';
+      await until("the refusal", async () => (await ask.events("wrong")).includes(message));
+      expect((await ask.pod("wrong")).status.phase).toBe("Pending");
+      await cluster.kubectl.stop("wrong");
+    });
+
     test(`${PODS} pods start while the DaemonSet rolls: none without rules at any time, none deleted`, async () => {
       const stream = new PodStream(cluster.kubectl, "client", { validator: true });
       let rolls = 0;
