@@ -14,8 +14,7 @@ import { OwnDaemonSet } from "./api/own-daemonset";
 import { PodEvents } from "./api/pod-events";
 import { UnboundToken } from "./api/unbound-token";
 import type { Disk } from "./apply/disk";
-import { hostFacts } from "./host/host-facts";
-import { isCrio, preflight } from "./host/preflight";
+import { hostFacts, isCrio, preflight, runtimeNote } from "./host/preflight";
 import { askForRuntime, passesOverBroken } from "./host/runtime";
 import { Reconciler } from "./reconcile/reconciler";
 import { Scheduler } from "./reconcile/scheduler";
@@ -147,7 +146,7 @@ export class Service {
     const { settings, log } = this.deps;
     const { signal } = this.stopping;
     if (settings.healthPort > 0) await this.listen(settings.healthPort);
-    for (const { level, message } of preflight(hostFacts(this.paths, undefined))) log[level](message);
+    for (const { level, message } of preflight(hostFacts(this.paths))) log[level](message);
     this.readEarlier();
     if (!settings.chained) {
       const redirects = settings.nriEvents ? "the NRI plugin redirects pods" : "Multus has to call the plugin";
@@ -265,7 +264,8 @@ export class Service {
    */
   private async learnAgain(): Promise<boolean> {
     if (performance.now() - this.learnedAt >= ASK_AGAIN_MS) return this.learn();
-    return this.scheduler.status.choice?.way === "dropin" && this.learnRuntime();
+    const canChange = this.scheduler.status.choice?.way === "dropin";
+    return canChange && this.connection.problem === undefined && this.learnRuntime();
   }
 
   /** Asks the API server for what is still unknown. Returns whether the answers change the node. */
@@ -283,8 +283,7 @@ export class Service {
     const found = await askForRuntime(connect, settings.nodeName);
     if (found === undefined || found === this.runtime) return false;
     this.runtime = found;
-    const facts = { directories: [], pluginBytes: 0, runtime: this.runtime };
-    for (const { level, message } of preflight(facts)) log[level](message);
+    log.info(runtimeNote(found));
     return true;
   }
 

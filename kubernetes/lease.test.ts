@@ -1,4 +1,5 @@
-import { claimed, type LeaseSpec, mayHold, released, sight } from "./lease";
+import { claimed, mayHold, released, sight } from "./leader-election";
+import type { LeaseSpec } from "./types";
 
 const date = new Date("2026-01-02T03:04:05.678Z");
 const claim = { identity: "a", date, durationMs: 15_000 };

@@ -56,7 +56,7 @@ test("is requested for the account of the pod's own token, for a day, bound to n
   expect(JSON.stringify(requests)).not.toContain("boundObjectRef");
 });
 
-test("is renewed after three quarters of its life, and used until its end", async () => {
+test("is renewed after seven to eight tenths of its life, and used until its end", async () => {
   let given = 0;
   const { token, requests, pass } = unbound(() => {
     given += 1;
@@ -93,6 +93,10 @@ test.each([
   ["answers nothing", { status: 201, body: "{}" }],
   ["answers another type", issue(7)],
   ["answers a token without claims", issue("opaque")],
+  [
+    "answers a token without a lifetime",
+    issue(`e30.${Buffer.from('{"sub":"system:serviceaccount:mesh:cni"}').toString("base64url")}.x`),
+  ],
 ])("an API server that %s is asked again with back-off", async (_, answer) => {
   const { token, requests, pass } = unbound(() => answer);
   await pass(0);
@@ -107,6 +111,8 @@ test.each([
 
 test.each([
   ["is opaque", "opaque"],
+  ["has three parts that are not JSON", "a.b.c"],
+  ["has no claims", "e30.bnVsbA.x"],
   ["is a user's", jwt("own", 600, "admin")],
 ])("an own token that %s cannot request one", async (_, own) => {
   const { token, requests, pass } = unbound(

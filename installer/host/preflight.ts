@@ -1,3 +1,7 @@
+import { accessSync, constants, readFileSync, realpathSync, statfsSync, statSync } from "node:fs";
+import { mountOf, readMountinfo } from "../state/mounts";
+import type { Paths } from "../state/paths";
+
 /** Facts about the node. Absent means unknown. */
 export interface HostFacts {
   readonly directories: readonly {
@@ -10,17 +14,64 @@ export interface HostFacts {
   }[];
   readonly pluginBytes: number;
   readonly selinux?: { readonly enforcing: boolean; readonly label: string } | undefined;
-  /** `containerd://1.7.13` */
-  readonly runtime?: string | undefined;
 }
 
 /** One line for the log. */
 interface Advice {
-  readonly level: "info" | "warn" | "error";
+  readonly level: "warn" | "error";
   readonly message: string;
 }
 
 type Directory = HostFacts["directories"][number];
+
+function readIfAny(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8").replace(/\0/g, "").trim();
+  } catch {
+    return undefined;
+  }
+}
+
+function stateOf(path: string): Directory["state"] {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return "missing";
+  if (!stat.isDirectory()) return "not a directory";
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return "writable";
+  } catch {
+    return "not writable";
+  }
+}
+
+function freeBytes(path: string): number | undefined {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return bavail * bsize;
+  } catch {
+    return undefined;
+  }
+}
+
+function directory(path: string, mountinfo: string, holdsPlugin: boolean): Directory {
+  const state = stateOf(path);
+  const options = state === "missing" ? [] : (mountOf(mountinfo, realpathSync(path))?.options ?? []);
+  return { path, state, mountOptions: options, holdsPlugin, freeBytes: freeBytes(path) };
+}
+
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+
+/** Collects the facts that are visible from inside the container. */
+export function hostFacts(paths: Paths): HostFacts {
+  const mountinfo = readMountinfo();
+  const enforce = readIfAny("/sys/fs/selinux/enforce");
+  const label = readIfAny("/proc/self/attr/current") ?? "";
+  return {
+    directories: [directory(paths.binDir, mountinfo, true), directory(paths.netDir, mountinfo, false)],
+    pluginBytes: sizeOf(paths.image),
+    selinux: enforce === undefined ? undefined : { enforcing: enforce === "1", label },
+  };
+}
 
 const PASSES_ANNOTATIONS: Readonly<Record<string, readonly [number, number]>> = {
   containerd: [1, 5],
@@ -29,7 +80,6 @@ const PASSES_ANNOTATIONS: Readonly<Record<string, readonly [number, number]>> = 
 
 const error = (message: string): Advice => ({ level: "error", message });
 const warn = (message: string): Advice => ({ level: "warn", message });
-const info = (message: string): Advice => ({ level: "info", message });
 
 function ofMount({ path, holdsPlugin, mountOptions }: Directory): readonly Advice[] {
   const readOnly = mountOptions.includes("ro") ? [error(`${path} is mounted read-only: mount it writable`)] : [];
@@ -79,12 +129,11 @@ function passesAnnotations(runtime: string): boolean | undefined {
   return major > needs[0] || (major === needs[0] && minor >= needs[1]);
 }
 
-function ofRuntime(runtime: string | undefined): readonly Advice[] {
-  if (runtime === undefined) return [];
-  const passes = passesAnnotations(runtime);
-  if (passes === true)
-    return [info(`container runtime ${runtime} passes pod annotations: unmeshed pods need no API request`)];
-  return [info(`container runtime ${runtime} does not pass pod annotations: each pod's start asks the API server`)];
+/** What the node's container runtime means for lookups, in one line. */
+export function runtimeNote(runtime: string): string {
+  return passesAnnotations(runtime) === true
+    ? `container runtime ${runtime} passes pod annotations: unmeshed pods need no API request`
+    : `container runtime ${runtime} does not pass pod annotations: each pod's start asks the API server`;
 }
 
 /** The problems of the node, one line each with the remedy. */
@@ -92,7 +141,6 @@ export function preflight(facts: HostFacts): readonly Advice[] {
   return [
     ...facts.directories.flatMap((directory) => ofDirectory(directory, facts.pluginBytes)),
     ...ofSelinux(facts.selinux),
-    ...ofRuntime(facts.runtime),
   ];
 }
 

@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ApiReach } from "../../cni/contract";
 import { ApiStub, json } from "../support/api-server";
 import { get as getAt } from "../support/http";
 import { buildPrograms } from "../support/program";
@@ -193,6 +194,32 @@ test.each([
   await answersReady(status, status === 503 ? "05-broken.conflist" : "ready");
   expect((await get("/ready")).text.includes("05-broken.conflist")).toBe(status === 503);
   expect(node.isChained("10-k.conflist")).toBe(true);
+});
+
+test("while the API server does not answer checks, the Node is not requested", async () => {
+  const NODE = "/api/v1/nodes/node-a";
+  answers[NODE] = () => [200, { status: { nodeInfo: { containerRuntimeVersion: "containerd://2.1.4" } } }];
+  const runtime = node.readAsRuntime();
+  try {
+    start({ NODE_NAME: "node-a" });
+    await answersReady(200, "chaining: dropin");
+    const { answer } = api;
+    api.answer = (request, response) => (request.url?.startsWith(POD) ? undefined : answer(request, response));
+    await installer.says(ApiReach.lost);
+    const asked = (path: string) => api.requests.filter((each) => each.startsWith(path)).length;
+    const checks = async (count: number) => {
+      const before = asked(POD);
+      await until(`${count} checks`, () => asked(POD) >= before + count);
+    };
+    await checks(1);
+    const before = asked(NODE);
+    await checks(2);
+    expect(asked(NODE)).toBe(before);
+    api.answer = answer;
+    await until("the Node's request", () => asked(NODE) > before);
+  } finally {
+    runtime.close();
+  }
 });
 
 test("the plugin's log is followed through a rotation, into the log and the metrics", async () => {
