@@ -493,7 +493,12 @@ function renamed({ configs, journal, originals }: NodeState): readonly string[] 
   });
 }
 
-function directoriesNoted({ paths, state: { directoriesToNote: bytes } }: Context): readonly Change[] {
+function directoriesNoted({
+  paths,
+  state: {
+    directories: { note: bytes },
+  },
+}: Context): readonly Change[] {
   return bytes === undefined ? [] : [{ do: "write", path: paths.directories, bytes, mode: PRIVATE }];
 }
 

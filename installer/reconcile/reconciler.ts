@@ -1,5 +1,6 @@
 import { reasonOf } from "../../cni/errors";
 import { PLUGIN_TYPE } from "../../cni/stanza";
+import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import type { Log } from "../../process/log";
 import { apart } from "../../system/child";
 import { basename, join } from "../../system/path";
@@ -10,13 +11,12 @@ import type { Choice } from "../plan/chaining";
 import type { Change } from "../plan/change";
 import { type Plan, planInstall, planLeaving, STEPS, type Step, type Wanted } from "../plan/plan";
 import { type Attachments, leftMessage, type Next, Removal } from "../plan/removal";
-import { movedFrom } from "../state/directories";
+import { compareDirectories } from "../state/directories";
 import type { NodeState } from "../state/node-state";
 import { observe } from "../state/observe";
 import type { Paths } from "../state/paths";
 import { failureOf, type PluginFile } from "../state/plugin-file";
 import type { Instruments } from "../telemetry/instruments";
-import { type Backoff, isContested, NO_BACKOFF, repaired, undone, waitMs } from "./backoff";
 import {
   blockedMessage,
   chainedMessage,
@@ -79,6 +79,14 @@ const WAITING_MS = 1_000;
 const MOST_ROUNDS = 5;
 const BUSY_MS = 100;
 
+/**
+ * Pauses between repairs that another program undoes within {@link LASTING_MS}; the second repair is immediate. An owner
+ * that writes its file every few seconds is followed each time, and one that writes it many times a second is not.
+ */
+const UNDONE: BackoffPolicy = { firstMs: 125, longestMs: 30_000 };
+const LASTING_MS = 2_000;
+/** A repair that is undone within this time is contested. */
+const CONTEST_MS = 10_000;
 /** Number of undone repairs in a row from which each one causes a warning. */
 const LASTING_FIGHT = 3;
 
@@ -89,12 +97,22 @@ const LASTING_FIGHT = 3;
  */
 type Attempt = Step | "stanza";
 
-/** The last try of a step. */
-interface Try {
-  readonly backoff: Backoff;
+/** The tries of a step. */
+interface Tries {
   /** The wanted content. */
   readonly wanted: string;
-  readonly failure?: string;
+  /** Counts the repairs in a row that were undone at once. */
+  readonly backoff: Backoff;
+  /** Number of repairs in a row that were contested. */
+  contests: number;
+  /** Time of the last try; undefined if there is none, or if its result has been undone. */
+  lastAt?: number | undefined;
+  /** Earliest time of the next try. */
+  dueAt: number;
+  /** The failure of the last try. */
+  failure?: string | undefined;
+  /** Whether there was a try before. */
+  isRepair: boolean;
 }
 
 /** Of the changed files, the one that others write: a file that is set aside has its owner's name. */
@@ -108,7 +126,7 @@ export class Reconciler {
   private readonly warn: (messages: readonly string[]) => void;
   private readonly complain: (messages: readonly string[]) => void;
   private readonly announce: (messages: readonly string[]) => void;
-  private readonly tries = new Map<Attempt, Try>();
+  private readonly tries = new Map<Attempt, Tries>();
   private readonly changer: Changer;
   private readonly settleDelay = new SettleDelay();
   private readonly ownership: Ownership;
@@ -137,7 +155,7 @@ export class Reconciler {
    */
   async prepare(): Promise<void> {
     try {
-      if (movedFrom(this.deps.paths) === undefined) await this.changer.stage();
+      if (compareDirectories(this.deps.paths).problem === undefined) await this.changer.stage();
     } catch {
       // Reported by the first run.
     }
@@ -225,9 +243,8 @@ export class Reconciler {
   /** Undefined if the state is out of date and must be observed again. */
   private async lookOnce(now: number): Promise<Status | undefined> {
     const { paths, plugin, owner } = this.deps;
-    const moved = movedFrom(paths);
-    if (moved !== undefined) return { problem: moved };
     const state = observe(paths, plugin);
+    if (state.directories.problem !== undefined) return { problem: state.directories.problem };
     const given = this.deps.wanted();
     const keepsPlugin = await this.isReplaced(state);
     const wanted: Wanted = { owner, ...given, keepsPlugin, unread: this.reads.isUnread(given.runtime, now) };
@@ -336,69 +353,71 @@ export class Reconciler {
 
   /** Takes one step; returns a status if it failed or must wait. */
   private async step(step: Step, look: Look, now: number): Promise<Status | "nothing" | "changed" | "out of date"> {
-    const { plan, wanted } = look;
+    const { plan } = look;
     const changes = plan.steps[step];
     if (changes.length === 0) return "nothing";
     const attempt = step === "chain" && callsPlugin(look) ? "stanza" : step;
-    const next = this.nextTry(attempt, step, plan, wanted, now);
-    this.tries.set(attempt, next);
-    const againInMs = waitMs(next.backoff, now);
-    // A pod that starts now is chained.
-    if (againInMs > 0 && attempt === "stanza" && next.failure === undefined) {
-      return { problem: this.blocked(plan), againInMs };
+    const tries = this.triesOf(attempt, look, now);
+    const path = contestedPath(changes);
+    const isShared = step !== "chain" || plan.choice?.way === "edit";
+    if (this.isUndone(tries, now) && isShared && tries.failure === undefined) this.reportContest(path, tries);
+    if (now < tries.dueAt) {
+      const againInMs = tries.dueAt - now;
+      // A pod that starts now is chained.
+      if (attempt === "stanza" && tries.failure === undefined) return { problem: this.blocked(plan), againInMs };
+      return { problem: tries.failure ?? `${path} is contested: waiting to change it again`, againInMs };
     }
-    if (againInMs > 0) {
-      return {
-        problem: next.failure ?? `${contestedPath(changes)} is contested: waiting to change it again`,
-        againInMs,
-      };
-    }
-    const tried = { backoff: repaired(next.backoff, now), wanted: next.wanted };
-    this.tries.set(attempt, tried);
     try {
       // An installer that was killed may have put the plugin in place without syncing its directory.
       if (step === "chain") await apart(() => this.deps.disk.settle(this.deps.paths.binDir));
-      if (!(await this.changer.run(changes))) {
-        this.tries.set(attempt, next);
-        return "out of date";
-      }
+      if (!(await this.changer.run(changes))) return "out of date";
+      tries.failure = undefined;
+      this.count(step, plan, tries.isRepair);
     } catch (error) {
-      const failure = reasonOf(error);
-      this.tries.set(attempt, { ...tried, failure });
+      tries.failure = reasonOf(error);
       this.deps.instruments.failures.inc();
-      return { problem: failure };
     }
-    this.count(step, plan, next.backoff);
-    return "changed";
+    tries.lastAt = now;
+    tries.isRepair = true;
+    return tries.failure === undefined ? "changed" : { problem: tries.failure };
   }
 
-  /**
-   * The step's next try. It counts as the first if the wanted content has changed, since then no other program caused
-   * it.
-   */
-  private nextTry(attempt: Attempt, step: Step, plan: Plan, wanted: Wanted, now: number): Try {
+  /** The tries of a step: none if the wanted content has changed, since then no other program caused the step. */
+  private triesOf(attempt: Attempt, { plan, wanted }: Look, now: number): Tries {
     const text = `${plan.chain} ${JSON.stringify(wanted.stanza)}`;
     const last = this.tries.get(attempt);
-    if (last?.wanted !== text) return { backoff: NO_BACKOFF, wanted: text };
-    const backoff = undone(last.backoff, now);
-    const isShared = step !== "chain" || plan.choice?.way === "edit";
-    if (isShared && last.failure === undefined && backoff !== last.backoff && isContested(backoff)) {
-      this.reportContest(contestedPath(plan.steps[step]), backoff);
+    if (last?.wanted === text) return last;
+    const first = { wanted: text, backoff: new Backoff(UNDONE, () => 1), contests: 0, dueAt: now, isRepair: false };
+    this.tries.set(attempt, first);
+    return first;
+  }
+
+  /** Delays the next try if the result of the last one was undone at once. Returns whether another program contests it. */
+  private isUndone(tries: Tries, now: number): boolean {
+    const { backoff, lastAt } = tries;
+    if (lastAt === undefined) return false;
+    const lastedMs = now - lastAt;
+    if (lastedMs >= LASTING_MS) backoff.reset();
+    else {
+      const pauseMs = backoff.next();
+      if (backoff.failures > 1) tries.dueAt = lastAt + pauseMs;
     }
-    return { ...last, backoff };
+    tries.lastAt = undefined;
+    tries.contests = lastedMs < CONTEST_MS ? tries.contests + 1 : 0;
+    return tries.contests > 0;
   }
 
   /** Reports that another program keeps undoing our changes of a file. */
-  private reportContest(path: string, { level, contests }: Backoff): void {
+  private reportContest(path: string, { backoff, contests }: Tries): void {
     const { log, instruments } = this.deps;
     instruments.contested.inc({ file: basename(path) });
-    const isLasting = contests === LASTING_FIGHT || level >= LASTING_FIGHT;
+    const isLasting = contests === LASTING_FIGHT || backoff.failures >= LASTING_FIGHT;
     log[isLasting ? "warn" : "info"](`another program changed ${path} back (${contests} in a row)`);
   }
 
-  private count(step: Step, plan: Plan, backoff: Backoff): void {
+  private count(step: Step, plan: Plan, isRepair: boolean): void {
     const { instruments } = this.deps;
     instruments.installs.inc({ step });
-    if (step === "chain" && backoff !== NO_BACKOFF) instruments.rechains.inc({ file: basename(plan.chain ?? "") });
+    if (step === "chain" && isRepair) instruments.rechains.inc({ file: basename(plan.chain ?? "") });
   }
 }

@@ -26,34 +26,44 @@ function ours({ netDir, binDir, onNode }: Paths): Directories {
   };
 }
 
-/** The note of the installation on this node; undefined without an installation, or without a place for the note. */
-function noted({ directories: path }: Paths): Partial<Directories> | undefined {
+/** The note of the installation on this node; empty without an installation, or without a place for the note. */
+function noteAt(path: string): string {
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
+}
+
+function parse(note: string): Partial<Directories> {
   try {
-    return JSON.parse(readFileSync(path, "utf8"));
+    return JSON.parse(note) ?? {};
   } catch {
-    return undefined;
+    return {};
   }
 }
 
-/**
- * Why this installer does not use its directories: the node has an installation in other directories. An upgrade that
- * changes directories would leave a chain, a plugin and a token in the former ones, which are never renewed.
- */
-export function movedFrom(paths: Paths): string | undefined {
-  const [now, before] = [ours(paths), noted(paths)];
+/** The directories of this installer, compared with those of the installation on this node. */
+export interface ComparedDirectories {
+  /**
+   * Why this installer does not use its directories: the node has an installation in other directories. An upgrade that
+   * changes directories would leave a chain and a plugin in the former ones, which are never renewed.
+   */
+  readonly problem?: string | undefined;
+  /** The pending note about the directories; undefined if it is already written, or if there is no place for it. */
+  readonly note?: Uint8Array | undefined;
+}
+
+/** Compares the directories. @throws if one of them is missing */
+export function compareDirectories(paths: Paths): ComparedDirectories {
+  const [now, found] = [ours(paths), noteAt(paths.directories)];
+  const before = parse(found);
   const moved = (["destCNINetDir", "destCNIBinDir"] as const).flatMap((value) => {
-    const former = before?.[value];
+    const former = before[value];
     if (former?.path === undefined || former.path === now[value].path || former.id === now[value].id) return [];
     return [`${value} was changed from ${former.path} to ${now[value].path}`];
   });
-  if (moved.length === 0) return undefined;
-  return `${moved.join(" and ")}: an upgrade cannot do that; set the former value again, uninstall, and install with the new value`;
-}
-
-/** The note about our directories; undefined if it is already written, or if there is no place for it. */
-export function directoriesToNote(paths: Paths): Uint8Array | undefined {
-  if (!existsSync(dirname(paths.directories))) return undefined;
-  const text = `${JSON.stringify(ours(paths))}\n`;
-  const found = existsSync(paths.directories) ? readFileSync(paths.directories, "utf8") : "";
-  return found === text ? undefined : utf8(text);
+  if (moved.length > 0) {
+    return {
+      problem: `${moved.join(" and ")}: an upgrade cannot do that; set the former value again, uninstall, and install with the new value`,
+    };
+  }
+  const text = `${JSON.stringify(now)}\n`;
+  return found === text || !existsSync(dirname(paths.directories)) ? {} : { note: utf8(text) };
 }

@@ -1,3 +1,4 @@
+import type { ComparedDirectories } from "./directories";
 import type { Journal } from "./journal";
 
 /** User and group of a file. */
@@ -69,8 +70,7 @@ export interface NodeState {
   readonly executables: readonly string[];
   /** Absolute paths of temporary files left by a crash. */
   readonly leftovers: readonly string[];
-  /** The pending note about the directories. */
-  readonly directoriesToNote?: Uint8Array | undefined;
+  readonly directories: ComparedDirectories;
 }
 
 /**

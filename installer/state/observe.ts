@@ -4,7 +4,7 @@ import { isConfigName, MAX_CONFIG_BYTES, readConfig } from "../../cni/conflist/r
 import { reasonOf } from "../../cni/errors";
 import { equal } from "../../system/bytes";
 import { basename, dirname, join } from "../../system/path";
-import { directoriesToNote } from "./directories";
+import { compareDirectories } from "./directories";
 import { decodeJournal, nameOfOriginal } from "./journal";
 import { entriesOf, locate, type View } from "./links";
 import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "./node-state";
@@ -163,6 +163,6 @@ export function observe(paths: Paths, plugin: PluginFile): NodeState {
       ...temporaryIn(paths.binDir, executables),
       ...folders.flatMap((folder) => temporaryIn(join(paths.netDir, folder))),
     ],
-    directoriesToNote: directoriesToNote(paths),
+    directories: compareDirectories(paths),
   };
 }

@@ -91,9 +91,9 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   },
   "a change that is undone is made again at once": {
     kind: "order",
-    file: "installer/reconcile/backoff.ts",
-    from: "const wait = backoff.level < 2 ? 0 : ",
-    to: "const wait = 0 * ",
+    file: RECONCILER,
+    from: "tries.dueAt = lastAt + pauseMs;",
+    to: "tries.dueAt = lastAt;",
   },
   "the first 401 counts as an uninstall": {
     kind: "API server",
