@@ -76,7 +76,10 @@ test("every resource has the label that pruning selects, and the user's", () => 
   }
 });
 
-test("the values of a token for the plugin have no effect", () => {
+test("the installer may create tokens of its own account alone, and values of one for the plugin have no effect", () => {
+  expect(found("Role", {})).toMatchObject({
+    rules: [{ resources: ["serviceaccounts/token"], resourceNames: ["linkerd-cni"], verbs: ["create"] }],
+  });
   const former = { pluginToken: { dedicated: true, expirationSeconds: 600, onNode: true } } as LinkerdCniProps;
   expect(synthesized(former)).toEqual(synthesized({}));
 });
@@ -159,7 +162,15 @@ test("directories with any characters are mounted, and only once if they are the
   expect(one?.env).toContainEqual({ name: "SHOW_PLUGIN_LOG", value: "false" });
 });
 
-test("the installer can be privileged", () => {
+test("no privilege unless asked for", () => {
+  expect(containers()[0]?.securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ["ALL"], add: ["DAC_OVERRIDE"] },
+    privileged: false,
+    readOnlyRootFilesystem: true,
+    runAsUser: 0,
+    seccompProfile: { type: "RuntimeDefault" },
+  });
   const privileged = containers({ privileged: true })[0]?.securityContext;
   expect(privileged).toMatchObject({ privileged: true, allowPrivilegeEscalation: true });
 });

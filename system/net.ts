@@ -92,7 +92,7 @@ const BATCH = 64;
 /** Milliseconds until a listener without a free descriptor or memory tries again. */
 const PAUSE_MS = 100;
 /** Maximum connections of a listener whose clients have sent nothing yet; the oldest is closed for a new one. */
-const MOST_SILENT = 512;
+const MOST_SILENT = 192;
 /** Milliseconds within which a client must send something. */
 const SILENT_MS = 10_000;
 /** Additional milliseconds for a child process to report its own timeout. */
@@ -445,7 +445,7 @@ function taking(socket: number, taken: (socket: number) => void): () => void {
  * connection, costs some microseconds and a descriptor.
  */
 function whenBegun(begun: (socket: number) => void) {
-  /** Each with what ends it, the oldest first. */
+  /** Sockets, the oldest first, and what ends each. */
   const silent = new Map<number, () => void>();
   const hold = (socket: number) => {
     const begins = () => {
@@ -533,14 +533,14 @@ function identityOf({ cert, key }: TlsPair): TlsIdentity {
   return made;
 }
 
-/** A connection of a client, whose handshake ends before the first read or write. */
+/** An accepted TLS connection, whose reads and writes wait for its handshake. */
 class Accepted implements Connection {
   private readonly end = new AbortController();
   private readonly connection: Promise<Connection>;
 
   constructor(socket: number, identity: TlsIdentity) {
     const { signal } = this.end;
-    // The one that takes the connection closes it in time.
+    // The server closes it in time.
     const [deadlineMs, left] = [Number.POSITIVE_INFINITY, () => Number.POSITIVE_INFINITY];
     const attempt: Attempt = { kind: "handshake", signal, deadlineMs, left };
     this.connection = handshaken(socket, host.tlsAccept(socket, identity), attempt);
@@ -566,8 +566,8 @@ class Accepted implements Connection {
 }
 
 /**
- * Listens for TLS 1.2 and 1.3. @param taken receives each connection once its client has sent something, before the handshake @throws Error if the port is
- * in use or TLS refuses the pair
+ * Listens for TLS 1.2 and 1.3. @param taken receives each connection once its client has sent something, before the
+ * handshake @throws Error if the port is in use or TLS refuses the pair
  */
 export async function listenTls(
   at: ListenAddress,

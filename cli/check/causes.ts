@@ -35,7 +35,7 @@ interface Known {
 const DIRECTORIES = docs("hosts.md");
 const NOT_READY = runbook("LinkerdCNINotReady");
 
-/** The first entry of a table that matches a text. @param usual link */
+/** The first entry of a table that matches a text. @param usual the link of entries without one */
 function lookUp(
   table: readonly Known[],
   problem: string,
@@ -86,7 +86,7 @@ const REFUSALS: readonly Known[] = [
 export const refusalsOf = ({ metadata }: DaemonSet, { refusals, nriRefusals }: Snapshot): readonly Event[] =>
   known(metadata.name === NRI_NAME ? nriRefusals : refusals) ?? [];
 
-/** The message of the last of some Events. */
+/** The message of the latest Event. */
 const latest = (events: readonly Event[]) =>
   [...events].sort((a, b) => (a.lastTimestamp ?? "").localeCompare(b.lastTimestamp ?? "")).at(-1)?.message;
 

@@ -143,10 +143,28 @@ test("the webhook never sees pods that must start before the operator", () => {
   });
 });
 
-test("during an outage existing pods can be changed, and new ones be made if failurePolicy is Ignore", () => {
+test("during an outage existing pods can be changed, and new ones are refused by default", () => {
   const policies = (props?: LinkerdMultusProps) =>
     webhooksOf(props).map(({ rules, failurePolicy }) => `${rules[0]?.operations}: ${failurePolicy}`);
+  expect(policies()).toEqual(["CREATE: Fail", "UPDATE: Ignore"]);
   expect(policies({ webhook: { failurePolicy: "Ignore" } })).toEqual(["CREATE: Ignore", "UPDATE: Ignore"]);
+});
+
+test("it may write one Secret and cannot create Secrets", () => {
+  const roles = synthesized().filter(({ kind }) => /Role$/.test(kind)) as unknown as {
+    rules: { resources: string[]; resourceNames?: string[]; verbs: string[] }[];
+  }[];
+  const rules = roles.flatMap((role) => role.rules).filter(({ resources }) => resources.includes("secrets"));
+  expect(rules).toMatchObject([
+    { resourceNames: ["linkerd-multus-webhook-tls"], verbs: ["get", "list", "watch", "patch"] },
+  ]);
+});
+
+test("the chart does not contain a certificate: GitOps would rotate it or remove the operator's", () => {
+  expect(webhookOf()).not.toHaveProperty("clientConfig.caBundle");
+  const secret = synthesized().find(({ kind }) => kind === "Secret");
+  expect(secret).not.toHaveProperty("data");
+  expect(secret).not.toHaveProperty("stringData");
 });
 
 test("the webhook sees the selected pods, by default all", () => {
@@ -229,7 +247,15 @@ test("on the host network an update stops an old pod first, because a second pod
   expect(spec({})).not.toHaveProperty("strategy");
 });
 
-test("the cluster may choose the user id", () => {
+test("the pod is not privileged, and the cluster may choose the user id", () => {
+  expect(podOf().containers[0]?.securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ["ALL"] },
+    readOnlyRootFilesystem: true,
+    runAsNonRoot: true,
+    runAsUser: 65532,
+    seccompProfile: { type: "RuntimeDefault" },
+  });
   expect(podOf({ runAsUser: -1 }).containers[0]?.securityContext).not.toHaveProperty("runAsUser");
 });
 

@@ -19,6 +19,7 @@ const issue = (token: unknown) => ({ status: 201, body: JSON.stringify({ status:
 function unbound(
   answer: (request: ApiRequest, access: ApiServer) => { status: number; body: string },
   own = () => OWN,
+  random = 0.5,
 ) {
   let now = 0;
   const requests: ApiRequest[] = [];
@@ -35,7 +36,7 @@ function unbound(
       return send;
     },
     log: createLog("error", "plain", () => undefined),
-    clock: { now: () => now, random: () => 0.5 },
+    clock: { now: () => now, random: () => random },
   });
   return {
     token,
@@ -56,7 +57,22 @@ test("is requested for the account of the pod's own token, for a day, bound to n
   expect(JSON.stringify(requests)).not.toContain("boundObjectRef");
 });
 
-test("is renewed after seven to eight tenths of its life, and used until its end", async () => {
+test.each([
+  [0, 16.7, 16.8],
+  [0.999, 19.1, 19.2],
+])(
+  "with the chance %d it is renewed between %d and %d hours of 24: not with all other nodes'",
+  async (random, early, due) => {
+    const { requests, pass } = unbound(() => issue(jwt("")), undefined, random);
+    await pass(0);
+    await pass(early * HOUR_MS);
+    expect(requests).toHaveLength(1);
+    await pass((due - early) * HOUR_MS + 1);
+    expect(requests).toHaveLength(2);
+  },
+);
+
+test("is renewed before its end, and used until then", async () => {
   let given = 0;
   const { token, requests, pass } = unbound(() => {
     given += 1;

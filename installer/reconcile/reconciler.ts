@@ -80,7 +80,7 @@ const MOST_ROUNDS = 5;
 const BUSY_MS = 100;
 
 /**
- * Pauses between repairs that another program undoes within {@link LASTING_MS}; the second repair is immediate. An owner
+ * Pauses between repairs that another program undoes within {@link LASTING_MS}; the first repair is immediate. An owner
  * that writes its file every few seconds is followed each time, and one that writes it many times a second is not.
  */
 const UNDONE: BackoffPolicy = { firstMs: 125, longestMs: 30_000 };
@@ -360,7 +360,7 @@ export class Reconciler {
     const tries = this.triesOf(attempt, look, now);
     const path = contestedPath(changes);
     const isShared = step !== "chain" || plan.choice?.way === "edit";
-    if (this.isUndone(tries, now) && isShared && tries.failure === undefined) this.reportContest(path, tries);
+    if (this.noteUndone(tries, now) && isShared && tries.failure === undefined) this.reportContest(path, tries);
     if (now < tries.dueAt) {
       const againInMs = tries.dueAt - now;
       // A pod that starts now is chained.
@@ -393,7 +393,7 @@ export class Reconciler {
   }
 
   /** Delays the next try if the result of the last one was undone at once. Returns whether another program contests it. */
-  private isUndone(tries: Tries, now: number): boolean {
+  private noteUndone(tries: Tries, now: number): boolean {
     const { backoff, lastAt } = tries;
     if (lastAt === undefined) return false;
     const lastedMs = now - lastAt;

@@ -121,12 +121,13 @@ test("the connection that has waited longest makes room, and none whose request 
 });
 
 test("a body that does not come to its end makes room like a silent connection", async () => {
-  await start({ connections: 1 });
+  await start({ connections: 4 });
   const slow = await Promise.all(Array.from({ length: 3 }, client));
   const gone = Promise.all(slow.map(rest));
   for (const socket of slow) socket.write("POST /read HTTP/1.1\r\ncontent-length: 2\r\n\r\na");
+  // An answer on another connection comes after the server has read what was sent before.
   await ask(`GET /a HTTP/1.1\r\n${LAST}`);
-  for (let round = 0; round < 50; round++) expect(await ask(`GET /a HTTP/1.1\r\n${LAST}`)).toContain("GET /a ");
+  for (const socket of await Promise.all(Array.from({ length: 4 }, client))) socket.write("GET /a");
   expect(await gone).toEqual(["", "", ""]);
 });
 

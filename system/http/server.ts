@@ -290,7 +290,7 @@ function refusal(error: unknown): ServerResponse {
 /** Answers requests on given connections. */
 export class HttpServer {
   private readonly sessions = new Set<Session>();
-  /** Those that wait for their client, the one that has waited longest first, with the bytes of a body so far. */
+  /** Sessions that wait for their client, longest first, with the bytes of their body so far. */
   private readonly waiting = new Map<Session, number>();
   private bodyBytes = 0;
   private isDraining = false;

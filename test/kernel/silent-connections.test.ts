@@ -23,8 +23,8 @@ const CLIENTS = rounds(2000, 10_000);
 /** How many probes in a row fail until it restarts a container. */
 const FAILURE_THRESHOLD = 3;
 const PROBES = 5;
-/** MiB that a program may take at its peak: about 4 are its own, and 20 KiB each of 256 connections, or 90 with TLS. */
-const MEMORY = 32;
+/** MiB that a program may take at its peak: 4 are its own, 20 KiB each of 256 connections, 80 each of 512 with TLS. */
+const MEMORY = 48;
 
 /** Behaviour of hostile clients. They reconnect as soon as their connection ends. */
 interface Flood {
@@ -53,7 +53,7 @@ const HEAD = `POST ${OperatorPath.webhook} HTTP/1.1\r\nhost: webhook\r\ncontent-
  */
 const TLS_CLIENTS = rounds(2000, 4000);
 /** MiB that the operator may take at its peak with them: 48 more, since bodies of 16 MiB grow by copies. */
-const TLS_MEMORY = 80;
+const TLS_MEMORY = 112;
 /** Reviews while they come: in each round the connections that have waited longest are others. */
 const REVIEWS = rounds(10, 30);
 /** Handshakes that they begin at once. */
@@ -175,15 +175,21 @@ describe("with thousands of hostile connections", () => {
     expect(peak).toBeLessThanOrEqual(memory);
   }
 
-  test("install answers each probe with 1,024 descriptors and no more", async () => {
-    const [silent] = FLOODS as [Flood];
-    const port = await freePort();
-    start("install", [], port, "1024:1024");
-    await ready(port, "/live");
-    await surround(silent, { http: port });
-    for (let probe = 0; probe < PROBES; probe++) expect(await answered(port, "/live")).toBe(200);
-    tell("install, 1,024 descriptors", silent);
-  });
+  test.each(["install", "multus"] as const)(
+    "%s answers each probe with 1,024 descriptors and no more",
+    async (name) => {
+      const [silent] = FLOODS as [Flood];
+      const [port, webhook] = [await freePort(), await freePort()];
+      const isOperator = name === "multus";
+      const args = isOperator ? operatorFlags(node.accountDir, { health: port, webhook }).flags : [];
+      start(name, args, port, "1024:1024");
+      const path = isOperator ? "/healthz" : "/live";
+      await ready(port, path);
+      await surround(silent, isOperator ? { http: port, tls: webhook } : { http: port });
+      for (let probe = 0; probe < PROBES; probe++) expect(await answered(port, path)).toBe(200);
+      tell(`${name}, 1,024 descriptors`, silent);
+    },
+  );
 
   describe.each(FLOODS)("whose clients $kind", (flood) => {
     test.each<[ProgramName, (port: number) => readonly string[]]>([

@@ -30,10 +30,10 @@ interface WebhookServerOptions {
 }
 
 /**
- * API servers are few, and use a connection for each running review. The connection that has waited longest is closed
- * for a new one.
+ * An API server uses a connection for each running review, and runs some 200 at a time by default. The connection that
+ * has waited longest is closed for a new one.
  */
-const MOST_CONNECTIONS = 256;
+const MOST_CONNECTIONS = 512;
 /** Maximum bytes of reviews in transit: of two of the largest, or hundreds of the usual ones. */
 const BODY_BYTES = 16 * 1024 * 1024;
 const HEAD_BYTES = 16 * 1024;
