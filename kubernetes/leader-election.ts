@@ -8,7 +8,7 @@ import { resources } from "./resources";
 import type { LeaseObject, LeaseSpec } from "./types";
 
 /** A spec, and when it was first seen by our clock. Our clock is never compared with times written by others. */
-export interface Sighting {
+interface Sighting {
   readonly spec: LeaseSpec;
   /** Milliseconds of a monotonic clock. */
   readonly since: number;

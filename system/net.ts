@@ -105,6 +105,7 @@ const SO_ERROR = 4;
 const ACCEPT_FLAGS = 0x80800; // SOCK_CLOEXEC, SOCK_NONBLOCK
 const MSG_NOSIGNAL = 0x4000;
 const MSG_PEEK = 2;
+
 const codeOf = (errno: number) => new SystemError("", errno).code;
 
 /** The bytes received last: each connection takes its bytes at once, and none has a buffer of its own. */

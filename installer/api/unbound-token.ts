@@ -10,9 +10,8 @@ import { fromBase64, textOf } from "../../system/bytes";
 interface TokenClaims {
   /** `system:serviceaccount:NAMESPACE:NAME`. */
   readonly subject: string;
-  /** Milliseconds since 1970. */
-  readonly issuedAt: number;
-  readonly expiresAt: number;
+  /** Milliseconds. */
+  readonly lifetime: number;
 }
 
 /** Reads the claims; undefined without a subject and an expiry. */
@@ -21,7 +20,7 @@ function readClaims(token: string): TokenClaims | undefined {
     const payload = (token.split(".")[1] ?? "").replaceAll("-", "+").replaceAll("_", "/");
     const { sub, iat, exp } = JSON.parse(textOf(fromBase64(payload))) as Record<string, unknown>;
     if (typeof sub !== "string" || typeof iat !== "number" || typeof exp !== "number") return undefined;
-    return { subject: sub, issuedAt: iat * 1000, expiresAt: exp * 1000 };
+    return { subject: sub, lifetime: (exp - iat) * 1000 };
   } catch {
     return undefined;
   }
@@ -96,7 +95,8 @@ export class UnboundToken {
     const claims = readClaims(given?.token ?? "");
     if (given?.token === undefined || claims === undefined) throw new Error("the answer has no token with an expiry");
     // Its lifetime begins when it is received: this machine's clock may differ from the API server's.
-    const [now, lifetime] = [clock.now(), claims.expiresAt - claims.issuedAt];
+    const { lifetime } = claims;
+    const now = clock.now();
     const renewAt = now + lifetime * (RENEW_AT.earliest + (RENEW_AT.latest - RENEW_AT.earliest) * clock.random());
     return { token: given.token, renewAt, expiresAt: now + lifetime };
   }

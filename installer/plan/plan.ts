@@ -493,12 +493,8 @@ function renamed({ configs, journal, originals }: NodeState): readonly string[] 
   });
 }
 
-function directoriesNoted({
-  paths,
-  state: {
-    directories: { note: bytes },
-  },
-}: Context): readonly Change[] {
+function directoriesNoted({ paths, state }: Context): readonly Change[] {
+  const bytes = state.directories.note;
   return bytes === undefined ? [] : [{ do: "write", path: paths.directories, bytes, mode: PRIVATE }];
 }
 
