@@ -8,34 +8,6 @@ export interface ValueFlag {
   readonly path: readonly string[];
   /** May be repeated; the parts are joined by commas. */
   readonly list?: boolean;
-  /** The form of the text, as for linkerd's flag. @default any text that the value accepts */
-  readonly form?: Form;
-}
-
-/** A form of texts. */
-interface Form {
-  readonly pattern: RegExp;
-  /** The message about a text in another form. */
-  readonly wrong: string;
-}
-
-/** A tag, optionally with a digest. */
-export const TAG: Form = {
-  pattern: /^\w[\w.-]{0,127}(@sha256:[0-9a-f]{64})?$/,
-  wrong: "is not a version: letters, digits, dots, dashes and underscores only",
-};
-
-export const REGISTRY: Form = {
-  pattern: /^[\w./:-]+$/,
-  wrong: "is not a registry: letters, digits, dots, dashes, underscores, slashes and colons only",
-};
-
-const UNSPACED: Form = { pattern: /^\S*$/, wrong: "has a space: separate ports by commas alone" };
-
-/** The text, if it has the form. @throws an Error that names the flag */
-export function checkedBy({ pattern, wrong }: Form, flag: string, text: string): string {
-  if (pattern.test(text)) return text;
-  throw new Error(`${flag}: ${JSON.stringify(text)} ${wrong}`);
 }
 
 const yes = ["1", "t", "T", "TRUE", "true", "True"];
@@ -56,11 +28,11 @@ export const VALUE_FLAGS: readonly ValueFlag[] = [
   { flags: "--outbound-port <port>", path: ["outboundProxyPort"] },
   { flags: "--control-port <port>", path: ["proxyControlPort"] },
   { flags: "--admin-port <port>", path: ["proxyAdminPort"] },
-  { flags: "--skip-inbound-ports <ports>", path: ["ignoreInboundPorts"], list: true, form: UNSPACED },
-  { flags: "--skip-outbound-ports <ports>", path: ["ignoreOutboundPorts"], list: true, form: UNSPACED },
-  { flags: "--redirect-ports <ports>", path: ["portsToRedirect"], list: true, form: UNSPACED },
+  { flags: "--skip-inbound-ports <ports>", path: ["ignoreInboundPorts"], list: true },
+  { flags: "--skip-outbound-ports <ports>", path: ["ignoreOutboundPorts"], list: true },
+  { flags: "--redirect-ports <ports>", path: ["portsToRedirect"], list: true },
   { flags: "--cni-image <name>", path: ["image", "name"] },
-  { flags: "--cni-image-version <tag>", path: ["image", "version"], form: TAG },
+  { flags: "--cni-image-version <tag>", path: ["image", "version"] },
   { flags: "--cni-log-level <level>", path: ["logLevel"] },
   { flags: "--dest-cni-net-dir <directory>", path: ["destCNINetDir"] },
   { flags: "--dest-cni-bin-dir <directory>", path: ["destCNIBinDir"] },

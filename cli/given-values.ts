@@ -4,7 +4,7 @@ import { overlaid } from "../constructs";
 import { FORMER_VALUES, values } from "../constructs/values";
 import { FROM_PARENTS } from "../helm/package";
 import { nearest } from "../helm/read";
-import { booleanOf, checkedBy, fieldOf, nameOf, optionName, REGISTRY, TAG, VALUE_FLAGS, type ValueFlag } from "./flags";
+import { booleanOf, fieldOf, nameOf, optionName, VALUE_FLAGS, type ValueFlag } from "./flags";
 import { complain, type Io, isUrl, withoutCredentials } from "./io";
 import { asText, typed, withAssignments, withFile } from "./set";
 import { YAML } from "./yaml";
@@ -31,9 +31,7 @@ function readFlag(flag: ValueFlag, given: unknown): unknown {
   // Without a text, the flag is a boolean and means true.
   if (typeof given === "boolean") return given;
   if (flag.flags.endsWith("[boolean]")) return booleanOf(nameOf(flag), String(given));
-  const texts = (Array.isArray(given) ? given : [given]).map(String);
-  const { form } = flag;
-  return (form === undefined ? texts : texts.map((text) => checkedBy(form, nameOf(flag), text))).join(",");
+  return [given].flat().join(",");
 }
 
 function fromFlags(options: ValueOptions): Map {
@@ -49,16 +47,12 @@ const inRegistry = (registry: string, name: string): string =>
 
 /** `--linkerd-version` is the tag unless `--cni-image-version` is; the environment's registry wins over the flag's. */
 function image(options: ValueOptions, io: Io): Map {
-  const fromEnvironment = io.env["LINKERD_DOCKER_REGISTRY"];
-  const registry = fromEnvironment || options.registry;
-  const origin = fromEnvironment ? "LINKERD_DOCKER_REGISTRY" : "--registry";
+  const registry = io.env["LINKERD_DOCKER_REGISTRY"] || options.registry;
   const { linkerdVersion: version } = options;
   const name = String(options["cniImage"] ?? fieldOf(["image", "name"]).default);
   return {
-    ...(registry === undefined ? {} : { name: inRegistry(checkedBy(REGISTRY, origin, registry), name) }),
-    ...(version === undefined || options["cniImageVersion"] !== undefined
-      ? {}
-      : { version: checkedBy(TAG, "--linkerd-version", version) }),
+    ...(registry === undefined ? {} : { name: inRegistry(registry, name) }),
+    ...(version === undefined || options["cniImageVersion"] !== undefined ? {} : { version: version }),
   };
 }
 
@@ -121,16 +115,4 @@ export async function givenValues(options: ValueOptions, io: Io): Promise<Map> {
     readers.reduce((made, read) => read(made), withFiles),
     io,
   );
-}
-
-/** The flag that set each value, by the value's name, for messages; without values that a file or `--set` overrides. */
-export function flagNames(options: ValueOptions, given: unknown): ReadonlyMap<string, string> {
-  const flags = fromFlags(options);
-  const at = (from: unknown, path: readonly string[]) =>
-    path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), from);
-  const effective = VALUE_FLAGS.filter(({ path }) => {
-    const value = at(flags, path);
-    return value !== undefined && value === at(given, path);
-  });
-  return new Map(effective.map((flag) => [flag.path.join("."), nameOf(flag)]));
 }

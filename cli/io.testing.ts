@@ -14,8 +14,6 @@ export interface World {
   /** Programs by name. */
   readonly programs?: Readonly<Record<string, (args: readonly string[]) => Ended | Promise<Ended>>>;
   readonly colour?: boolean;
-  readonly watched?: boolean;
-  readonly columns?: number;
   /** Texts by URL. */
   readonly web?: Readonly<Record<string, string>>;
   /** The name of the called program. */
@@ -24,7 +22,7 @@ export interface World {
 
 /** Runs a command line in this environment. */
 export async function runIn(world: World, args: readonly string[]): Promise<CliRun> {
-  const { files = {}, env = {}, programs = {}, colour = false, watched = false, columns, web = {}, name } = world;
+  const { files = {}, env = {}, programs = {}, colour = false, web = {}, name } = world;
   const said = { out: "", err: "" };
   const written = new Map<string, Buffer>();
   let now = 0;
@@ -57,9 +55,6 @@ export async function runIn(world: World, args: readonly string[]): Promise<CliR
     now: () => now,
     date: () => new Date(now),
     colour,
-    watched,
-    columns,
-    errorColumns: columns,
     fetch: async (url) => {
       const content = web[url];
       if (content === undefined) throw new Error(`${url}: status 404`);

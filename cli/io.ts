@@ -1,5 +1,4 @@
 import { reasonOf } from "../cni/errors";
-import { hanging } from "./wrap";
 
 /** The result of a program. */
 export interface Ended {
@@ -27,19 +26,13 @@ export interface Io {
   readonly date: () => Date;
   /** Whether standard output takes colours. */
   readonly colour: boolean;
-  /** Columns of the terminal; undefined if standard output is not a terminal. */
-  readonly columns: number | undefined;
-  /** The same of standard error. */
-  readonly errorColumns: number | undefined;
   /** Reads a text over HTTP. @throws an Error that names the URL */
   readonly fetch: (url: string) => Promise<string>;
-  /** Whether standard error is a terminal, on which a line may be overwritten. */
-  readonly watched: boolean;
 }
 
-/** Says what is wrong on standard error: one line each, broken at the terminal's width. */
+/** Says what is wrong on standard error, one line each. */
 export function complain(io: Io, message: string): void {
-  for (const line of `l5d-cni: ${message}`.split("\n")) io.err(`${hanging(line, 2, io.errorColumns)}\n`);
+  io.err(`l5d-cni: ${message}\n`);
 }
 
 /** Ends a command without success and without another message. */

@@ -43,10 +43,6 @@ const io: Io = {
   now: () => performance.now(),
   date: () => new Date(),
   colour: pc.isColorSupported && process.stdout.isTTY === true,
-  watched: process.stderr.isTTY === true,
-  // A terminal that does not know its size reports 0.
-  columns: (process.stdout.isTTY === true && process.stdout.columns) || undefined,
-  errorColumns: (process.stderr.isTTY === true && process.stderr.columns) || undefined,
   fetch: fetchText,
 };
 

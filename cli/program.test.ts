@@ -93,20 +93,19 @@ test("--output json is a list that kubectl reads", async () => {
 
 /** Failing command lines and their messages. */
 const refused: readonly (readonly [string, string])[] = [
-  ["--cni-log-level loud", 'l5d-cni: --cni-log-level: "loud" is not one of trace, debug, info, warn, error'],
-  ["--inbound-port 0", 'l5d-cni: --inbound-port: "0" is less than 1\n'],
+  ["--cni-log-level loud", 'l5d-cni: logLevel: "loud" is not one of trace, debug, info, warn, error'],
+  ["--inbound-port 0", 'l5d-cni: inboundProxyPort: "0" is less than 1\n'],
   ["--skip-inbound-ports 200-100", "200-100, which is not a port or a range low-high between 0 and 65535"],
   ["--cni-image cr.l5d.io/linkerd/cni-plugin", "is the image of linkerd's own chart"],
-  ["--proxy-uid 0", '--proxy-uid: "0" is less than 1'],
-  ["--proxy-uid 5 --set proxyUID=0", "l5d-cni: proxyUID: 0 is less than 1\n"],
+  ["--proxy-uid 0", 'proxyUID: "0" is less than 1'],
   ["-f https://example.com/none.yaml", "https://example.com/none.yaml: status 404"],
   ["--set-file a=https://example.com/none.yaml", "https://example.com/none.yaml: status 404"],
-  ["--platform gkee", '--platform: "gkee" is not one of'],
+  ["--platform gkee", 'platform: "gkee" is not one of'],
   ["--set image.nam=x", "did you mean image.name?"],
   ["--set a", '"a" is not an assignment: write name=value'],
   ["--values missing.yaml", "no file missing.yaml"],
   ["--values list.yaml", "list.yaml is not a map of values"],
-  ["--cni-namespace Mesh", 'l5d-cni: --cni-namespace: "Mesh" is not a name for one'],
+  ["--cni-namespace Mesh", 'l5d-cni: namespace: "Mesh" is not a name for one'],
   ["--inbond-port 1", "Did you mean --inbound-port?"],
   ["--output xml", "Allowed choices are yaml, json"],
 ];
@@ -132,53 +131,19 @@ test.each([
   expect(documents(out)).toEqual(expected({}));
 });
 
-/** Command lines with a space in an argument, and one of an odd character: linkerd's refuses them, too. */
-test.each([
-  [["--linkerd-version", "stable 2"], '--linkerd-version: "stable 2" is not a version'],
-  [["--cni-image-version", "1 2"], '--cni-image-version: "1 2" is not a version'],
-  [["--registry", "reg$istry"], '--registry: "reg$istry" is not a registry'],
-  [["--skip-inbound-ports", "25, 587"], '--skip-inbound-ports: "25, 587" has a space'],
-  [["--redirect-ports", "80 "], '--redirect-ports: "80 " has a space'],
-  [["--use-wait-flag=maybe"], '--use-wait-flag: "maybe" is not true or false'],
-])("install-cni %j is refused", async (args, message) => {
-  const { code, out, err } = await run(["install-cni", ...args]);
+test("a boolean flag with another text is refused", async () => {
+  const { code, out, err } = await run(["install-cni", "--use-wait-flag=maybe"]);
   expect([code, out]).toEqual([1, ""]);
-  expect(err).toContain(message);
-});
-
-test("a registry from the environment is also checked", async () => {
-  const { code, err } = await run(["install-cni"], {}, { LINKERD_DOCKER_REGISTRY: "a b" });
-  expect([code, err]).toEqual([1, expect.stringContaining('LINKERD_DOCKER_REGISTRY: "a b" is not a registry')]);
+  expect(err).toContain('--use-wait-flag: "maybe" is not true or false');
 });
 
 test("several problems are one line each, the same one once", async () => {
   const { err } = await run(["install-cni", "--proxy-uid=0", "--inbound-port=0", "--cni-namespace=Mesh"]);
-  expect(err.match(/^l5d-cni: --[a-z-]+/gm)).toEqual([
-    "l5d-cni: --cni-namespace",
-    "l5d-cni: --inbound-port",
-    "l5d-cni: --proxy-uid",
+  expect(err.match(/^l5d-cni: \w+/gm)).toEqual([
+    "l5d-cni: namespace",
+    "l5d-cni: inboundProxyPort",
+    "l5d-cni: proxyUID",
   ]);
-});
-
-test("values lists every value within 80 columns", async () => {
-  const { out } = await run(["values"]);
-  const listed = JSON.parse((await run(["values", "--output", "json"])).out) as { name: string; description: string }[];
-  expect(listed.map(({ name }) => name)).toContain("repairController.resources.cpu.limit");
-  for (const { name } of listed) expect(out).toMatch(new RegExp(`^${name.replaceAll(".", "[.]")}$`, "m"));
-  for (const line of out.split("\n").filter((each) => each.trim().includes(" "))) expect(line.length).toBeLessThan(81);
-});
-
-test.each([
-  ["proxyUID", ["proxyUID"]],
-  ["image", ["image.name", "image.version", "image.digest", "image.pullPolicy"]],
-])("values %s shows these", async (name, names) => {
-  const { out } = await run(["values", name]);
-  expect(out.match(/^\S+/gm)?.sort()).toEqual([...names].sort());
-});
-
-test("values of an unknown name suggest a known one", async () => {
-  const { code, err } = await run(["values", "proxyUid2"]);
-  expect([code, err]).toEqual([1, "l5d-cni: proxyUid2 is not a value: did you mean proxyUID?\n"]);
 });
 
 const installedImage = (image: string, annotations: Readonly<Record<string, string>> = {}) => ({
@@ -217,13 +182,12 @@ test("version without a cluster, and of the client alone", async () => {
   expect((await run(["version", "--client"])).out).toMatch(/^Client version: [^\n]*\n$/);
 });
 
-test.each(["install-cni", "uninstall-cni", "check", "explain", "report", "values", "version", "completion"])(
-  "help of %s has examples, within the terminal",
+test.each(["install-cni", "uninstall-cni", "check", "explain", "report", "version"])(
+  "help of %s has examples",
   async (command) => {
-    const { out } = await runIn({ columns: 100 }, [command, "--help"]);
+    const { out } = await run([command, "--help"]);
     expect(out).toContain(`Examples:\n  # `);
     expect(out).toContain(`  l5d-cni ${command}`);
-    for (const line of out.split("\n")) expect(line.length).toBeLessThan(101);
   },
 );
 
@@ -234,12 +198,10 @@ test("-n is the namespace of pods, as for kubectl, and nothing else", async () =
   }
 });
 
-test("as a plugin of kubectl it has kubectl's name in its help, and completes for kubectl", async () => {
+test("as a plugin of kubectl it has kubectl's name in its help", async () => {
   const help = await runIn({ name: "kubectl-l5d_cni" }, ["check", "--help"]);
   expect(help.out).toContain("Usage: kubectl l5d-cni check");
   expect(help.out).toContain("  kubectl l5d-cni check --wait 2m");
-  const { code, out } = await runIn({ name: "kubectl_complete-l5d_cni" }, ["che"]);
-  expect([code, out]).toEqual([0, "check\n:4\n"]);
 });
 
 describe("as an extension of linkerd's command", () => {
@@ -268,37 +230,4 @@ describe("as an extension of linkerd's command", () => {
     expect(none.err).toBe("");
     expect(asked.at(-1)?.some((word) => word.startsWith("--as-group"))).toBe(false);
   });
-});
-
-/** Words before the cursor, and the completions of the last one. */
-test.each<[readonly string[], string]>([
-  [["chec"], "check\n:4\n"],
-  [["install-cni", "--plat"], "--platform\n:4\n"],
-  [["install-cni", "--platform", "mic"], "microk8s\n:4\n"],
-  [["install-cni", "--platform=mic"], "--platform=microk8s\n:4\n"],
-  [["install-cni", "--platform", "=", "mic"], "microk8s\n:4\n"],
-  [["install-cni", "--set", "nri.sock"], "nri.socketDir=\n:6\n"],
-  [["install-cni", "--set", "a=1,nri.sock"], "a=1,nri.socketDir=\n:6\n"],
-  [["install-cni", "--set", "nri.enabled="], "nri.enabled=true\nnri.enabled=false\n:4\n"],
-  [["install-cni", "--set", "nri.enabled", "=", "t"], "true\n:4\n"],
-  [["install-cni", "--set", "nothing="], ":4\n"],
-  [["install-cni", "-f", ""], ":0\n"],
-  [["explain", "--kubeconfig", ""], ":0\n"],
-  [["explain", "-o", "j"], "json\n:4\n"],
-  [["values", "nri.sock"], "nri.socketDir\n:4\n"],
-  [["completion", "z"], "zsh\n:4\n"],
-  [["nothing", "--he"], "--help\n:4\n"],
-])("%j is completed", async (words, out) => {
-  const ended = await run(["__complete", ...words]);
-  expect(ended).toMatchObject({ code: 0, err: "", out });
-});
-
-test.each(["bash", "zsh", "fish"])("completion for %s asks the program", async (shell) => {
-  const { code, out } = await run(["completion", shell]);
-  expect([code, out]).toEqual([0, expect.stringContaining("l5d-cni __complete ")]);
-});
-
-test("completion for an unknown shell names the known ones", async () => {
-  const { code, err } = await run(["completion", "tcsh"]);
-  expect([code, err]).toEqual([1, "l5d-cni: no completion for tcsh: known are bash, zsh, fish\n"]);
 });

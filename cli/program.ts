@@ -2,28 +2,23 @@ import { Command, CommanderError, Option } from "commander";
 import { Annotation, CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { version } from "../constructs";
-import { values } from "../constructs/values";
 import { registry } from "../constructs/version";
-import { choicesText, type Field, fieldsOf } from "../helm/fields";
-import { nearest } from "../helm/read";
 import { addCheck } from "./check/command";
 import { type DaemonSet, imageOf, NAME } from "./check/objects";
-import { COMPLETE, completed, completion, SHELLS, type Shell } from "./completion";
 import { addExplain } from "./explain/command";
 import { fieldOf, VALUE_FLAGS, type ValueFlag } from "./flags";
-import { flagNames, givenValues, type ValueOptions } from "./given-values";
+import { givenValues, type ValueOptions } from "./given-values";
 import { complain, type Io, Unsuccessful } from "./io";
 import { type ClusterOptions, clusterFlags, collect, Kubectl, KubectlError, unusedClusterFlags } from "./kubectl";
 import { docs } from "./links";
 import { foundElsewhere, removed } from "./removal";
 import { addReport } from "./report/command";
 import { FORMATS, type Format, formatted, installed, type Manifest } from "./resources";
-import { indented } from "./wrap";
 
 function valueOption(flag: ValueFlag): Option {
   const { description, choices, default: value } = fieldOf(flag.path);
   const option = new Option(flag.flags, `${description} [${JSON.stringify(value)}]`);
-  // For help and completion: wrong values are reported together with all other problems.
+  // For help: wrong values are reported together with all other problems.
   if (choices.length > 0) option.argChoices = [...choices].filter((choice) => choice !== "");
   return flag.list === true ? option.argParser(collect) : option;
 }
@@ -63,7 +58,7 @@ function addInstall(program: Command, io: Io): void {
   for (const flag of unusedClusterFlags()) command.addOption(flag);
   takesValues(command).action(async (options: RenderOptions) => {
     const values = await givenValues(options, io);
-    io.out(formatted(installed(values, options.cniNamespace, flagNames(options, values)), options.output));
+    io.out(formatted(installed(values, options.cniNamespace), options.output));
   });
 }
 
@@ -94,7 +89,7 @@ function addUninstall(program: Command, io: Io): void {
     const values = await givenValues(options, io);
     const { cniNamespace, output } = options;
     // Wrong values are refused before the cluster is asked.
-    installed(values, cniNamespace, flagNames(options, values));
+    installed(values, cniNamespace);
     io.out(formatted(removed(values, cniNamespace, await lookedFor(options, io)), output));
   });
 }
@@ -145,46 +140,6 @@ function addVersion(program: Command, io: Io): void {
   });
 }
 
-const DEFAULT_COLUMNS = 80;
-
-const valueName = ({ path }: Field): string => path.join(".");
-
-/** The values of a name: one value, or those of a group. @throws an Error that suggests another name */
-function named(name: string): readonly Field[] {
-  const all = fieldsOf(values);
-  const found = all.filter((field) => valueName(field) === name || valueName(field).startsWith(`${name}.`));
-  if (found.length > 0) return found;
-  const guess = nearest(name, all.map(valueName));
-  throw new Error(`${name} is not a value${guess === undefined ? "" : `: did you mean ${guess}?`}`);
-}
-
-function block(field: Field, columns: number): string {
-  const { type, description, default: value, choices } = field;
-  const facts = [type, ...(value === undefined ? [] : [`default ${JSON.stringify(value)}`])].join(", ");
-  const allowed = choices.length === 0 ? [] : indented(`One of ${choicesText(choices)}`, 4, columns);
-  return [valueName(field), ...indented(facts, 4, columns), ...indented(description, 4, columns), ...allowed, ""].join(
-    "\n",
-  );
-}
-
-interface ValuesOptions {
-  readonly output: "text" | "json";
-}
-
-function addValues(program: Command, io: Io): void {
-  program
-    .command("values")
-    .description("Print the values of the chart: name, type, default and meaning")
-    .argument("[name]", "One value, or a group such as nri")
-    .addOption(new Option("-o, --output <format>", "Format").choices(["text", "json"]).default("text"))
-    .action((name: string | undefined, { output }: ValuesOptions) => {
-      const fields = name === undefined ? fieldsOf(values) : named(name);
-      const listed = fields.map(({ path, ...field }) => ({ name: path.join("."), ...field }));
-      const blocks = () => fields.map((field) => block(field, io.columns ?? DEFAULT_COLUMNS)).join("\n");
-      io.out(output === "text" ? blocks() : `${JSON.stringify(listed, undefined, 2)}\n`);
-    });
-}
-
 /** Example command lines for help, by command; each without the program's name, with a description. */
 const EXAMPLES: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   "install-cni": [
@@ -207,17 +162,7 @@ const EXAMPLES: Readonly<Record<string, readonly (readonly [string, string])[]>>
     ["report", "into the working directory"],
     ["report -o - | tar tzf -", "list its files"],
   ],
-  values: [
-    ["values", "all"],
-    ["values nri", "those of a group"],
-    ["values -o json", "for a program"],
-  ],
   version: [["version --client --short", "the number alone"]],
-  completion: [
-    ["completion bash > /etc/bash_completion.d/l5d-cni", "for all users"],
-    ["completion zsh > ~/.zfunc/_l5d-cni", "where ~/.zfunc is in fpath"],
-    ["completion fish | source", "in this fish"],
-  ],
 };
 
 /** Adds the examples to the help of each command. */
@@ -232,8 +177,6 @@ function withExamples(program: Command): Command {
 
 /** The program's name as a kubectl plugin, which kubectl finds on PATH. */
 const KUBECTL_PLUGIN = "kubectl-l5d_cni";
-/** The program that kubectl runs to complete a command line of its plugin. */
-const KUBECTL_COMPLETION = "kubectl_complete-l5d_cni";
 
 /** The program's name as an extension of linkerd's command, which finds it on PATH: `linkerd cni`, `linkerd check`. */
 const LINKERD_EXTENSION = "linkerd-cni";
@@ -248,12 +191,7 @@ const NAMES: Readonly<Record<string, string>> = {
 /** The program with all its commands. @param name of the called file */
 function makeProgram(io: Io, name: string): Command {
   const program = new Command(NAMES[name] ?? "l5d-cni");
-  const copied = {
-    writeOut: io.out,
-    writeErr: io.err,
-    getOutHelpWidth: () => io.columns ?? 80,
-    getErrHelpWidth: () => io.errorColumns ?? 80,
-  };
+  const copied = { writeOut: io.out, writeErr: io.err };
   program.description("Install and inspect the Linkerd CNI plugin").version(version).configureOutput(copied);
   program.helpOption("-h, --help", "Print this help");
   program.exitOverride();
@@ -263,28 +201,14 @@ function makeProgram(io: Io, name: string): Command {
   addExplain(program, io);
   addReport(program, io);
   addVersion(program, io);
-  addValues(program, io);
-  program
-    .command("completion")
-    .description("Print the script that completes commands, flags and values in a shell")
-    .argument("<shell>", SHELLS.join(", "))
-    .action((shell: string) => {
-      if (!SHELLS.some((known) => known === shell)) {
-        throw new Error(`no completion for ${shell}: known are ${SHELLS.join(", ")}`);
-      }
-      io.out(completion[shell as Shell](name === LINKERD_EXTENSION ? name : "l5d-cni"));
-    });
   return withExamples(program);
 }
 
 /** Runs one command line and returns the exit code. @param name of the called file */
 export async function runProgram(args: readonly string[], io: Io, name = "l5d-cni"): Promise<number> {
   const program = makeProgram(io, name);
-  const [first, ...others] = name === KUBECTL_COMPLETION ? [COMPLETE, ...args] : args;
   try {
-    // The words must be completed, not parsed: the command line may be incomplete.
-    if (first === COMPLETE) io.out(completed(program, others));
-    else if (first === METADATA) io.out(`${JSON.stringify({ name: LINKERD_EXTENSION, checks: "always" })}\n`);
+    if (args[0] === METADATA) io.out(`${JSON.stringify({ name: LINKERD_EXTENSION, checks: "always" })}\n`);
     else await program.parseAsync([...args], { from: "user" });
     return 0;
   } catch (error) {

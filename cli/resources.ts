@@ -16,35 +16,27 @@ export interface Manifest {
 /** Namespaces that exist before the installation, and that `kubectl delete` must not remove. */
 const isShared = (namespace: string): boolean => /^(kube-.*|default|linkerd)$/.test(namespace);
 
-/** Problems of constructs, one per line, each under the value's name on the command line. */
-function problemsOf(error: unknown, flags: ReadonlyMap<string, string>): Error {
+/** Problems of constructs, one per line. */
+function problemsOf(error: unknown): Error {
   const problems = reasonOf(error)
     .split("\n")
     .map((line) => line.replace(/^\s*\[[^\]]*\] /, ""))
-    .filter((line) => !line.startsWith("Validation failed"))
-    .map((line) =>
-      line.replace(/^([\w.]+): /, (all, name: string) => (flags.has(name) ? `${flags.get(name)}: ` : all)),
-    );
+    .filter((line) => !line.startsWith("Validation failed"));
   return new Error([...new Set(problems)].join("\nl5d-cni: "));
 }
 
 /**
  * All objects of an installation, its namespace first, unless that belongs to Kubernetes or the control plane.
- * @param flags that set values, by the values' names
  * @throws an Error with every problem
  */
-export function installed(
-  values: unknown,
-  namespace: string,
-  flags: ReadonlyMap<string, string> = new Map(),
-): readonly Manifest[] {
+export function installed(values: unknown, namespace: string): readonly Manifest[] {
   const chart = new Chart(new App(), CNI_NAME);
   if (!isShared(namespace)) new LinkerdNamespace(chart, "namespace", { name: namespace });
   new LinkerdCni(chart, "cni", { ...(values as LinkerdCniProps), namespace });
   try {
     return chart.toJson() as Manifest[];
   } catch (error) {
-    throw problemsOf(error, new Map([...flags, ["namespace", "--cni-namespace"]]));
+    throw problemsOf(error);
   }
 }
 

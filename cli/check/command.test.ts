@@ -34,16 +34,6 @@ test.each(["<html>login</html>", "null"])("a server that answers %s is not an AP
   ]);
 });
 
-test("a terminal shows what it waits for", async () => {
-  const { err } = await runIn({ programs: { kubectl: () => refused }, watched: true }, ["check", "--wait=4"]);
-  expect(err.split("\r\u001b[2K")).toEqual([
-    "",
-    expect.stringMatching(/^waiting, 4 s left: kubectl get: The connection/),
-    expect.stringMatching(/^waiting, 2 s left: /),
-    "",
-  ]);
-});
-
 /** A cluster with one pod of the DaemonSet, whose log is given. */
 function withLog(lines: readonly string[], status: object = {}) {
   const owner = [{ uid: "1" }];
@@ -110,11 +100,4 @@ test("flags for the cluster are kubectl's own", async () => {
   };
   await runIn({ programs: { kubectl } }, ["check", "--context=c", "--kubeconfig", "k"]);
   expect(given).toEqual([["--context=c", "--kubeconfig=k", "--request-timeout=20s", "get", "--raw", "/version"]]);
-});
-
-test.each([60, 80, 120])("in %i columns only links are longer than a line", async (columns) => {
-  const kubectl = withLog([`linkerd-cni: error: ${"a long reason ".repeat(20)}`]);
-  const { out } = await runIn({ programs: { kubectl }, columns }, ["check"]);
-  expect(out).toContain("    pod linkerd-cni-a is not ready: it says: a long");
-  for (const line of out.split("\n")) if (!line.includes("https://")) expect(line.length).toBeLessThan(columns + 1);
 });

@@ -50,23 +50,14 @@ async function lookAt(kubectl: Kubectl, options: Options, isOptional: boolean): 
 }
 
 const LOOK_EVERY_MS = 2_000;
-const CLEAR = "\r\u001b[2K";
 
-/** Checks until nothing fails or the time is over. A terminal shows what it waits for. */
+/** Checks until nothing fails or the time is over. */
 async function settled(look: () => Promise<Look>, wait: number, io: Io): Promise<Look> {
   const begin = io.now();
   for (;;) {
     const seen = await look();
     const left = wait - (io.now() - begin);
-    const failed = seen.findings.find(({ result }) => result === "error");
-    if (failed === undefined || left <= 0) {
-      if (io.watched && wait > 0) io.err(CLEAR);
-      return seen;
-    }
-    if (io.watched)
-      io.err(
-        `${CLEAR}waiting, ${Math.ceil(left / 1000)} s left: ${failed.problem}`.slice(0, (io.errorColumns ?? 80) - 1),
-      );
+    if (succeeded(seen.findings) || left <= 0) return seen;
     await io.sleep(Math.min(LOOK_EVERY_MS, left));
   }
 }
@@ -76,7 +67,7 @@ async function run(options: Options, io: Io, isOptional: boolean): Promise<void>
   const { findings, preparation } = await settled(() => lookAt(kubectl, options, isOptional), options.wait, io);
   if (options.output === "json") io.out(reportJson(findings, preparation?.values));
   else {
-    io.out(reportText(findings, pc.createColors(io.colour), io.columns));
+    io.out(reportText(findings, pc.createColors(io.colour)));
     if (preparation !== undefined && succeeded(findings)) {
       io.out(installText(preparation, options.cniNamespace));
     }

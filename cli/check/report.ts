@@ -1,5 +1,4 @@
 import type { Colors } from "picocolors/types";
-import { hanging, indented } from "../wrap";
 import type { Finding } from "./finding";
 
 const SIGNS = { success: "√", warning: "‼", error: "×" } as const;
@@ -20,28 +19,23 @@ function byCategory(findings: readonly Finding[]): readonly (readonly [string, r
   return names.map((name) => [name, findings.filter(({ category }) => category === name)] as const);
 }
 
-function explained({ problem, remedy = "", link }: Finding, colours: Colors, columns?: number): readonly string[] {
+function explained({ problem, remedy = "", link }: Finding, colours: Colors): readonly string[] {
   if (problem === undefined) return [];
-  return [...indented(problem, 4, columns), ...indented(remedy, 4, columns), `    ${colours.dim(`see ${link}`)}`];
+  return [`    ${problem}`, `    ${remedy}`, `    ${colours.dim(`see ${link}`)}`];
 }
 
 /** A finding and its detail, without the explanation. */
-function lineOf(finding: Finding, colours: Colors, columns: number | undefined): string {
-  const { what, detail, result } = finding;
-  const text = hanging(`  ${what}${detail === undefined ? "" : `: ${detail}`}`, 4, columns);
-  return `${PAINTS[result](colours)(SIGNS[result])}${text.slice(1)}`;
+function lineOf({ what, detail, result }: Finding, colours: Colors): string {
+  return `${PAINTS[result](colours)(SIGNS[result])} ${what}${detail === undefined ? "" : `: ${detail}`}`;
 }
 
-/**
- * A report for people, in the form of linkerd's checks.
- * @param columns of the terminal. @default lines of any length
- */
-export function reportText(findings: readonly Finding[], colours: Colors, columns?: number): string {
+/** A report for people, in the form of linkerd's checks. */
+export function reportText(findings: readonly Finding[], colours: Colors): string {
   const sections = byCategory(findings).map(([name, own]) =>
     [
       colours.bold(name),
       "-".repeat(name.length),
-      ...own.flatMap((finding) => [lineOf(finding, colours, columns), ...explained(finding, colours, columns)]),
+      ...own.flatMap((finding) => [lineOf(finding, colours), ...explained(finding, colours)]),
       "",
     ].join("\n"),
   );

@@ -131,16 +131,3 @@ test.each([
   const { code, err } = await runIn({ programs: { kubectl: withOwners() } }, ["explain", owner, "-n", "shop"]);
   expect([code, err]).toEqual([1, expect.stringContaining(message)]);
 });
-
-/** The output of explain about a pod on a terminal. */
-async function explainedIn(columns: number): Promise<string> {
-  const file = `${POD.trim()}\nspec: {containers: [{name: linkerd-proxy, image: i}]}\n---\n${OTHERS}data: {cni_network_config: '{"linkerd": {}}'}\n`;
-  return (await runIn({ files: { file }, columns }, ["explain", "-f", "file"])).out;
-}
-
-test("on a narrow terminal each setting has its origin below it, and no line is too long", async () => {
-  const out = await explainedIn(80);
-  expect(out).toContain("to the proxy's port 4143\n");
-  for (const line of out.split("\n")) expect(line.length).toBeLessThan(81);
-  expect(await explainedIn(200)).toMatch(/to the proxy's port 4143 +ConfigMap /);
-});

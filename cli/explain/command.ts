@@ -146,7 +146,7 @@ async function run(pod: string | undefined, options: Options, io: Io): Promise<v
       )}\n`,
     );
   } else {
-    const display = { rules, colours: pc.createColors(io.colour), columns: io.columns };
+    const display = { rules, colours: pc.createColors(io.colour) };
     const texts = made.map((each) => explanationText(each, display));
     io.out(which?.owner === undefined ? texts.join("\n") : groupedText(made, display));
   }

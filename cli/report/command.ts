@@ -3,7 +3,6 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { pack } from "tar-stream";
 import type { Io } from "../io";
 import { type ClusterOptions, clusterFlags, Kubectl } from "../kubectl";
-import { hanging } from "../wrap";
 import { type ReportFile, reportFiles } from "./contents";
 import { gather } from "./gather";
 
@@ -49,12 +48,7 @@ async function run(options: Options, io: Io): Promise<void> {
     throw error;
   }
   const say = output === "-" ? io.err : io.out;
-  const columns = output === "-" ? io.errorColumns : io.columns;
-  for (const line of (files[0]?.text ?? "").trimEnd().split("\n")) {
-    // Describes the file beside its name.
-    const [beside = ""] = /^\S+ {2,}/.exec(line) ?? [];
-    say(`${hanging(line, beside.length, columns)}\n`);
-  }
+  say(files[0]?.text ?? "");
   const { length: unread } = material.unread;
   if (unread > 0) say(`${unread} ${unread === 1 ? "thing" : "things"} could not be read: see unread.txt.\n`);
   if (output !== "-") say(`Written to ${output} (${Math.ceil(content.length / 1024)} KiB).\n`);

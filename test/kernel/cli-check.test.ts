@@ -28,9 +28,8 @@ suite("l5d-cni check, with kubectl and a real API server", cliMissing(), () => {
     expect(out).not.toContain("\u001b[");
   });
 
-  test("runs and completes as a plugin of kubectl", async () => {
+  test("runs as a plugin of kubectl", async () => {
     expect(await cluster.kubectl("l5d-cni", "check")).toMatch(/√ the Kubernetes API answers: v1\./);
-    expect(await cluster.kubectl("__complete", "l5d-cni", "install-cni", "--plat")).toBe("--platform\n:4\n");
   });
 
   describe("with the chart's objects and one node's pod that does not start", () => {

@@ -67,7 +67,7 @@ export class CliCluster {
   static async start(): Promise<CliCluster> {
     const made = new CliCluster(await RealApi.start("reader"));
     await buildCli(made.cli);
-    const names = ["kubectl-l5d_cni", "kubectl_complete-l5d_cni", "linkerd-cni"];
+    const names = ["kubectl-l5d_cni", "linkerd-cni"];
     for (const name of names) symlinkSync(made.cli, join(made.folder, name));
     return made;
   }
