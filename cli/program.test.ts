@@ -146,43 +146,7 @@ test("several problems are one line each, the same one once", async () => {
   ]);
 });
 
-const installedImage = (image: string, annotations: Readonly<Record<string, string>> = {}) => ({
-  metadata: { annotations },
-  spec: { template: { spec: { containers: [{ name: "install-cni", image }] } } },
-});
-
-test.each([
-  [["version"], "registry:5000/cni:1.2.3", "Server version: 1.2.3\n"],
-  [["version"], "registry:5000/cni:1.2.3@sha256:ab", "Server version: 1.2.3\n"],
-  [["version"], "registry:5000/cni@sha256:ab", "Server version: sha256:ab\n"],
-  [["version", "--short", "--as=me"], "cni:2", "2\n"],
-])("%j of image %s", async (args, image, ending) => {
-  const kubectl = () => ({ code: 0, out: JSON.stringify(installedImage(image)), err: "" });
-  const { code, out, err } = await runIn({ programs: { kubectl } }, args);
-  expect([code, err]).toEqual([0, ""]);
-  expect(out).toMatch(/^(Client version: )?\d+[.]\d+[.]\d+/);
-  expect(out.endsWith(ending)).toBe(true);
-});
-
-test.each([
-  ["mirror/cni:prod-7", "0.1.0"],
-  ["mirror/cni@sha256:ab", "0.1.0"],
-  ["mirror/cni:v1.2.3-corp", "v1.2.3-corp"],
-])("version of image %s, whose tag a mirror may have chosen", async (image, expected) => {
-  const set = installedImage(image, { "linkerd.io/created-by": "linkerd-cni-cdk8s 0.1.0" });
-  const kubectl = () => ({ code: 0, out: JSON.stringify(set), err: "" });
-  const { code, out } = await runIn({ programs: { kubectl } }, ["version", "--short"]);
-  expect([code, out.split("\n")[1]]).toEqual([0, expected]);
-});
-
-test("version without a cluster, and of the client alone", async () => {
-  const { code, out, err } = await run(["version"]);
-  expect([code, err]).toEqual([0, "l5d-cni: kubectl is not on PATH: install it\n"]);
-  expect(out).toMatch(/^Client version: .*\nServer version: unavailable\n$/);
-  expect((await run(["version", "--client"])).out).toMatch(/^Client version: [^\n]*\n$/);
-});
-
-test.each(["install-cni", "uninstall-cni", "check", "explain", "report", "version"])(
+test.each(["install-cni", "uninstall-cni", "check", "explain", "report"])(
   "help of %s has examples",
   async (command) => {
     const { out } = await run([command, "--help"]);
@@ -192,7 +156,7 @@ test.each(["install-cni", "uninstall-cni", "check", "explain", "report", "versio
 );
 
 test("-n is the namespace of pods, as for kubectl, and nothing else", async () => {
-  for (const command of ["install-cni", "uninstall-cni", "check", "report", "version"]) {
+  for (const command of ["install-cni", "uninstall-cni", "check", "report"]) {
     const { code, err } = await run([command, "-n", "a"]);
     expect([code, err]).toEqual([1, expect.stringContaining("unknown option '-n'")]);
   }

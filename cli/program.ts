@@ -1,10 +1,9 @@
 import { Command, CommanderError, Option } from "commander";
-import { Annotation, CNI_NAME } from "../cni/contract";
+import { CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { version } from "../constructs";
 import { registry } from "../constructs/version";
 import { addCheck } from "./check/command";
-import { type DaemonSet, imageOf, NAME } from "./check/objects";
 import { addExplain } from "./explain/command";
 import { fieldOf, VALUE_FLAGS, type ValueFlag } from "./flags";
 import { givenValues, type ValueOptions } from "./given-values";
@@ -94,52 +93,6 @@ function addUninstall(program: Command, io: Io): void {
   });
 }
 
-interface VersionOptions extends ClusterOptions {
-  readonly cniNamespace: string;
-  readonly client?: true;
-  readonly short?: true;
-}
-
-/**
- * The tag of the installer's image. If that is not a version, as in a mirror, the version that the installation's
- * annotation names; without one, the tag or digest.
- */
-function versionOf(set: DaemonSet): string | undefined {
-  const [name, digest] = imageOf(set)?.split("@") ?? [];
-  const [, tag] = /:([\w][\w.-]*)$/.exec(name ?? "") ?? [];
-  if (tag !== undefined && /^\D*\d+\.\d+/.test(tag)) return tag;
-  const [, created] = / (\S+)$/.exec(set.metadata.annotations?.[Annotation.createdBy] ?? "") ?? [];
-  return created ?? tag ?? digest;
-}
-
-async function serverVersion(options: VersionOptions, io: Io): Promise<string> {
-  const question = { kind: "daemonset", name: NAME, namespace: options.cniNamespace };
-  try {
-    const set = await new Kubectl(io, options).get<DaemonSet>(question);
-    return (set === undefined ? undefined : versionOf(set)) ?? "unavailable";
-  } catch (error) {
-    if (!(error instanceof KubectlError)) throw error;
-    complain(io, error.message);
-    return "unavailable";
-  }
-}
-
-/** Adds `l5d-cni version`, which prints what `linkerd version` prints. */
-function addVersion(program: Command, io: Io): void {
-  const command = program
-    .command("version")
-    .description("Print the version of this command, and of the plugin in the cluster")
-    .option("--client", "Print only the version of this command, and do not ask the cluster")
-    .option("--short", "Print the numbers alone")
-    .option("--cni-namespace <name>", "Namespace of the plugin", CNI_NAME);
-  for (const flag of clusterFlags()) command.addOption(flag);
-  command.action(async (options: VersionOptions) => {
-    const label = (text: string) => (options.short === true ? "" : `${text} version: `);
-    io.out(`${label("Client")}${version}\n`);
-    if (options.client !== true) io.out(`${label("Server")}${await serverVersion(options, io)}\n`);
-  });
-}
-
 /** Example command lines for help, by command; each without the program's name, with a description. */
 const EXAMPLES: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   "install-cni": [
@@ -162,7 +115,6 @@ const EXAMPLES: Readonly<Record<string, readonly (readonly [string, string])[]>>
     ["report", "into the working directory"],
     ["report -o - | tar tzf -", "list its files"],
   ],
-  version: [["version --client --short", "the number alone"]],
 };
 
 /** Adds the examples to the help of each command. */
@@ -200,7 +152,6 @@ function makeProgram(io: Io, name: string): Command {
   addCheck(program, io, name === LINKERD_EXTENSION);
   addExplain(program, io);
   addReport(program, io);
-  addVersion(program, io);
   return withExamples(program);
 }
 
