@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
 import { until } from "../support/until";
@@ -26,15 +25,6 @@ afterEach(async () => {
 const path = (name: string) => join(node.netDir, name);
 const chainedAnew = () => node.isChained(NAME) && node.read(NAME).includes("ptp");
 
-test("a configuration that is truncated, and written a moment later, is chained again", async () => {
-  node.write(NAME, "");
-  await sleep(300);
-  node.write(NAME, RENEWED);
-  await until("the new chain", chainedAnew);
-  expect(await installer.stop()).toBe(0);
-  expect(node.content()).toEqual({ "net.d/10-k.conflist": RENEWED });
-});
-
 test("the owner's writes to a link's target are chained", async () => {
   const real = join(node.root, "elsewhere");
   mkdirSync(real);
@@ -44,21 +34,6 @@ test("the owner's writes to a link's target are chained", async () => {
   await until("the chain", () => node.isChained(NAME));
   writeFileSync(join(real, NAME), RENEWED);
   await until("the new chain", chainedAnew);
-});
-
-test("while its owner writes a configuration, the chain does not jump to another one", async () => {
-  node.write("20-other.conflist", LIST);
-  node.write(NAME, "{");
-  await installer.says("is being changed: waiting");
-  expect(node.read("20-other.conflist")).toBe(LIST);
-  node.write(NAME, RENEWED);
-  await until("the new chain", chainedAnew);
-  expect(node.read("20-other.conflist")).toBe(LIST);
-});
-
-test("a removed plugin is restored", async () => {
-  rmSync(join(node.binDir, "linkerd-cni"));
-  await until("the plugin", () => existsSync(join(node.binDir, "linkerd-cni")));
 });
 
 test("a mounted stanza that changes reaches the chain", async () => {

@@ -1,8 +1,9 @@
-/** Lists at the bounds of what the installer's executable reads and edits, with its 64 MiB and its stack. */
-import { readFileSync, writeFileSync } from "node:fs";
+/** Files at the bounds of what the installer's executable reads and edits, with its 64 MiB and its stack. */
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildPrograms } from "../support/program";
 import { missing, suite } from "../support/requirements";
+import { until } from "../support/until";
 import { type Installer, TestNode } from "./installer-node";
 
 const NAME = "10-k.conflist";
@@ -48,5 +49,21 @@ suite("a list", missing({ root: true }), () => {
     await installer.says(`${NAME} ${reason}`);
     await installer.stop("SIGKILL");
     expect(readFileSync(join(node.netDir, NAME), "latin1")).toBe(list);
+  });
+
+  test("and files of any size in place of ours do not end the installer", async () => {
+    const large = Buffer.alloc(100 << 20, '{"');
+    node = new TestNode({ [NAME]: listWith("1") });
+    const plugin = join(node.binDir, "linkerd-cni");
+    writeFileSync(join(node.netDir, "01-large.conflist"), large);
+    writeFileSync(join(node.netDir, "linkerd-cni.journal"), large);
+    installer = node.start();
+    await installer.says("ends in our stanza");
+    for (const round of [1, 2, 3]) {
+      writeFileSync(plugin, large);
+      await until(`the plugin, round ${round}`, () => statSync(plugin).size !== large.length);
+    }
+    expect(installer.hasEnded).toBe(false);
+    expect(node.answers()).toBe(true);
   });
 });

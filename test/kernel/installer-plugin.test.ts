@@ -101,15 +101,6 @@ test("a plugin that does not run is tried again and written once; one that runs 
   expect(Object.keys(binaries(node.content()))).not.toContain("bin/linkerd-cni.linkerd-cni-tmp");
 });
 
-test("everything that a former version installed is removed", async () => {
-  const before = node.content();
-  node.installFormer();
-  installer = node.start(server());
-  await installer.says("ends in our stanza");
-  expect(await installer.stop()).toBe(0);
-  expect(node.content()).toEqual(before);
-});
-
 suite("a plugin directory that is mounted noexec", missing({ root: true, programs: ["unshare", "mount"] }), () => {
   test("only in the container: the image's copy runs instead, and the log reports it", async () => {
     installer = node.startMounted({}, "noexec");

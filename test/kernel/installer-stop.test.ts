@@ -57,32 +57,6 @@ test.each(table)("on SIGTERM, when %s", async (_, answer, outcome) => {
   expect(content()).toEqual(outcome === "removed" ? before : installed);
 });
 
-test.each([
-  ["is the one that our pod names", 200, "prod-linkerd-cni-of-its-owner"],
-  ["is derived from our pod's name if the pod may not be read", 403, "prod-linkerd-cni"],
-])("kustomize's prefix: the DaemonSet that is asked for, and whose pods pass, %s", async (_, status, name) => {
-  const pod = "prod-linkerd-cni-x7k2p";
-  const owner = { apiVersion: "apps/v1", kind: "DaemonSet", name: "prod-linkerd-cni-of-its-owner", uid: "u" };
-  const theirs = `/apis/apps/v1/namespaces/linkerd-cni/daemonsets/${name}`;
-  const objects: Readonly<Record<string, Answer>> = {
-    [`/api/v1/namespaces/linkerd-cni/pods/${pod}`]: json(status, {
-      kind: "Pod",
-      metadata: { name: pod, ownerReferences: [owner] },
-    }),
-    [theirs]: json(200, {}),
-  };
-  api.answer = (request, response) => (objects[request.url ?? ""] ?? json(404, {}))(request, response);
-  const installer = start({ POD_NAME: pod });
-  await installer.says("ends in our stanza");
-  const ownPods = JSON.parse(node.read("10-k.conflist")).plugins.at(-1)["own-pods"];
-  expect(ownPods).toEqual({ namespace: "linkerd-cni", daemonset: name });
-  const installed = node.content();
-  expect(await installer.stop()).toBe(0);
-  expect(api.requests).toContain(theirs);
-  expect(installer.log).toContain("our DaemonSet is there");
-  expect(content()).toEqual(installed);
-});
-
 test("CRI-O, which calls the plugin for old pods, keeps its executable", async () => {
   const nodeInfo = { containerRuntimeVersion: "cri-o://1.30.2" };
   api.answer = (request, response) => {
@@ -136,26 +110,6 @@ test("an installer that is stopped before it began does not begin", async () => 
   api.answer = () => void installer.stop();
   const installer = start();
   expect(await installer.end()).toBe(0);
-  expect(node.content()).toEqual(before);
-});
-
-test.each(["always", "never"])("UNINSTALL_ON_STOP=%s needs no API server", async (policy) => {
-  const before = node.content();
-  const installer = start({ UNINSTALL_ON_STOP: policy });
-  await installer.says("ends in our stanza");
-  const installed = node.content();
-  expect(await installer.stop()).toBe(0);
-  expect(api.requests).not.toContain(DAEMON_SET);
-  expect(content()).toEqual(policy === "always" ? before : installed);
-});
-
-test("a bad environment is named in full, and nothing is changed", async () => {
-  const before = node.content();
-  const installer = start({ KUBERNETES_SERVICE_PORT: "many", UNINSTALL_ON_STOP: "maybe", CNI_NETWORK_CONFIG: "" });
-  expect(await installer.end()).toBe(1);
-  expect(installer.log).toContain('KUBERNETES_SERVICE_PORT "many" is not a port');
-  expect(installer.log).toContain('UNINSTALL_ON_STOP "maybe" is not one of auto, always, never');
-  expect(installer.log).toContain("neither CNI_NETWORK_CONFIG nor CNI_NETWORK_CONFIG_FILE is set");
   expect(node.content()).toEqual(before);
 });
 

@@ -1,12 +1,5 @@
 import { MULTUS_NAME } from "../../cni/contract";
-import { ApiUnreachable } from "../../kubernetes/api-server";
-import { KubernetesClient } from "../../kubernetes/client";
-import { LeaderElection } from "../../kubernetes/leader-election";
-import { httpsTransport, type Transport } from "../../kubernetes/transport";
 import type { LeaseObject } from "../../kubernetes/types";
-import type { Clock } from "../../process/clock";
-import { createLog } from "../../process/log";
-import { fastClock } from "../support/controllers";
 import { MultusApi, OPERATOR_NAMESPACE, OperatorProcess } from "../support/multus";
 import { buildPrograms } from "../support/program";
 import { realApiMissing } from "../support/real-api";
@@ -105,93 +98,5 @@ suite("the operator's leader with a real API server, with the chart's rights", r
     await made();
     expect(await operator.metric("leader")).toBe(1);
     expect((await cluster.api.request({ path: leasePath })).status).toBe(404);
-  });
-});
-
-suite("an election with clocks that disagree", realApiMissing(), () => {
-  let cluster!: MultusApi;
-  beforeAll(async () => {
-    cluster = await MultusApi.start();
-  });
-  afterAll(() => cluster?.close());
-
-  /** Some times faster than time; its time of day is years off. */
-  function contender(identity: string, years: number, speed = 10) {
-    const fast = fastClock(speed);
-    const clock: Clock = { ...fast, date: () => new Date(Date.now() + years * 31_557_600_000) };
-    const transport = httpsTransport(cluster.api.server);
-    const log: string[] = [];
-    const state = { cut: false, elected: 0, held: Promise.resolve() };
-    const send: Transport = async (call) => {
-      if (state.cut) throw new ApiUnreachable("here", "cut off");
-      const response = await transport(call);
-      await state.held;
-      return response;
-    };
-    const elected = () => {
-      state.elected += 1;
-    };
-    const deps = {
-      client: new KubernetesClient(send),
-      clock,
-      log: createLog("debug", "plain", (line) => log.push(line)),
-    };
-    const election = new LeaderElection({ name: MULTUS_NAME, namespace: OPERATOR_NAMESPACE, identity, elected }, deps);
-    return { election, state, log, close: () => transport.close() };
-  }
-
-  const contenders: ReturnType<typeof contender>[] = [];
-  const stop = new AbortController();
-  let runs: Promise<unknown> = Promise.resolve();
-  let watching: NodeJS.Timeout | undefined;
-
-  afterEach(async () => {
-    clearInterval(watching);
-    stop.abort();
-    await runs;
-    for (const { close } of contenders) close();
-  });
-
-  test("there is never more than one leader, and one again after each loss", async () => {
-    contenders.push(contender("past", -30), contender("future", 30), contender("now", 0));
-    runs = Promise.all(contenders.map(({ election }) => election.run(stop.signal)));
-    const leaders = () => contenders.filter(({ election }) => election.leading);
-    let most = 0;
-    watching = setInterval(() => {
-      most = Math.max(most, leaders().length);
-    }, 1);
-    const seen = new Set<object>();
-    for (let round = 0; round < 4; round++) {
-      await until("a leader", () => leaders().length === 1);
-      const [leader] = leaders();
-      if (leader === undefined) throw new Error("no leader");
-      seen.add(leader);
-      leader.state.cut = true;
-      await until("its end", () => !leader.election.leading);
-      await until("a successor", () => leaders().length === 1);
-      expect(leaders()[0]).not.toBe(leader);
-      leader.state.cut = false;
-    }
-    expect(most).toBe(1);
-    expect(seen.size).toBeGreaterThanOrEqual(2);
-  });
-
-  test("leadership lost during a renewal begins again, without writes in between", async () => {
-    const ending = new AbortController();
-    const { election, state, close } = contender("alone", 0, 4);
-    const run = election.run(ending.signal);
-    await until("the lead", () => election.leading);
-    let release: () => void = () => undefined;
-    state.held = new Promise((resolve) => {
-      release = resolve;
-    });
-    await until("its end", () => !election.leading);
-    release();
-    await until("the lead again", () => election.leading);
-    ending.abort();
-    await run;
-    close();
-    // On a busy machine it may lose the lead more often.
-    expect(state.elected).toBeGreaterThanOrEqual(2);
   });
 });

@@ -167,17 +167,11 @@ suite("an uninstall under the real Multus", lacking(), () => {
   type Step = () => Promise<readonly string[]>;
   const orders: readonly (readonly [string, () => readonly Step[]])[] = [
     ["the chart first, then the pods, one after another", () => [uninstall, () => endOneByOne(PODS)]],
-    ["the chart, the definitions, then all pods at once", () => [uninstall, undefine, () => endAtOnce(PODS)]],
     ["the definitions, the chart, then all pods at once", () => [undefine, uninstall, () => endAtOnce(PODS)]],
-    [
-      "some pods, the chart, then the others at once",
-      () => [() => endOneByOne(PODS.slice(0, 5)), uninstall, () => endAtOnce(PODS.slice(5))],
-    ],
     [
       "the chart and all pods at the same time",
       () => [async () => (await Promise.all([uninstall(), endAtOnce(PODS)])).flat()],
     ],
-    ["the pods first, then the chart", () => [() => endAtOnce(PODS), uninstall]],
   ];
 
   test.each(orders)("%s: every pod ends, and nothing of ours is left", async (_, steps) => {

@@ -30,7 +30,6 @@ interface DefinitionControllerDeps extends InformerDeps {
 const CONFIG_KEY = ":config";
 /** Concurrent requests. */
 const WORKERS = 4;
-const RESYNC_MS = 600_000;
 const KIND = `${DEFINITIONS.kind} (${DEFINITIONS.group}/${DEFINITIONS.version})`;
 
 /** Reasons of Events. Each has a page in docs/runbooks. */
@@ -105,7 +104,7 @@ export class DefinitionController {
 
   /** Watches the inputs until the signal is given. */
   async follow(): Promise<void> {
-    await Promise.all([this.resync(), this.definitions.run(), this.configMap.run()]);
+    await Promise.all([this.definitions.run(), this.configMap.run()]);
   }
 
   /** Whether all inputs are known and this process leads. */
@@ -133,14 +132,6 @@ export class DefinitionController {
     if (definition.config === this.lastConfig) return { ...definition, config: this.lastConfig };
     this.lastConfig = definition.config;
     return definition;
-  }
-
-  private async resync(): Promise<void> {
-    const { clock, signal } = this.deps;
-    while (!signal.aborted) {
-      await clock.sleep(RESYNC_MS * (0.9 + 0.2 * clock.random()), signal);
-      this.everything();
-    }
   }
 
   private configChanged(): void {
