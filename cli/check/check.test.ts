@@ -73,13 +73,10 @@ const running = (
   spec: { nodeName: "one", containers: containers.map((container) => ({ name: container })), ...spec },
   status: { startTime },
 });
-const SINCE = "2026-01-03T00:00:00Z";
 const on = (nodeName: string, waiting: CheckedPod): CheckedPod => ({ ...waiting, spec: { nodeName } });
 /** What containerd passes on if the installer does not answer the plugin. */
 const UNANSWERED =
   'plugin type="linkerd-cni" name="linkerd-cni" failed (add): cannot look up pod shop/a: the installer on this node (a pod of DaemonSet linkerd-cni/linkerd-cni) does not answer: no answer within 4999 ms; the kubelet tries again';
-const PROBED = { name: "app", readinessProbe: { tcpSocket: { port: 80 } } };
-const SKIPPING = { annotations: { "config.linkerd.io/skip-inbound-ports": "80" } };
 const injecting = (name: string, inject: string, labels: Readonly<Record<string, string>> = {}) => ({
   metadata: { name, labels, annotations: { "linkerd.io/inject": inject } },
 });
@@ -486,22 +483,6 @@ const cases: readonly (readonly [string, Partial<Snapshot>, readonly string[]])[
     [
       "warning: shop/web and 2 others have no proxy, although linkerd.io/inject of the pod or its namespace asks for one: created while linkerd's injector did not answer, or before the annotation",
     ],
-  ],
-  [
-    "probes that the proxy answers",
-    {
-      running: {
-        value: [
-          running("web", SINCE, [], {
-            containers: [PROBED, { name: "linkerd-proxy" }],
-            initContainers: [{ name: "linkerd-network-validator" }],
-          }),
-          running("plain", SINCE, [], { containers: [PROBED] }),
-          running("skips", SINCE, [], { containers: [PROBED, { name: "linkerd-proxy" }] }, SKIPPING),
-        ],
-      },
-    },
-    ["warning: shop/web has a tcpSocket probe: it always passes, since the proxy accepts every connection"],
   ],
   [
     "a runtime that looks elsewhere for plugins",

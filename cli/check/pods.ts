@@ -1,6 +1,5 @@
-import { Annotation, INJECT_MODES, Label, LinkerdContainer, SETTING_PREFIX } from "../../cni/contract";
+import { Annotation, INJECT_MODES, Label, LinkerdContainer } from "../../cni/contract";
 import { docs } from "../links";
-import { tcpProbes } from "../probes";
 import { isUnchained, NOT_REDIRECTED, sandboxTrouble, severalText } from "./causes";
 import { Category, type Finding, type Trouble } from "./finding";
 import {
@@ -18,8 +17,6 @@ import {
 import { known, type Snapshot } from "./snapshot";
 
 const category = new Category("linkerd-cni-pods");
-
-const SKIP_INBOUND = `${SETTING_PREFIX}skip-inbound-ports`;
 
 /** Pods that the plugin keeps from starting, one finding for each of its messages. */
 function unstarted(pods: readonly CheckedPod[], daemonSet: DaemonSet, snapshot: Snapshot): readonly Finding[] {
@@ -121,25 +118,6 @@ function uninjected(running: readonly CheckedPod[], namespaces: readonly Named[]
   ];
 }
 
-/** Meshed pods with probes that the proxy answers for the container. */
-function probed(running: readonly CheckedPod[]): readonly Finding[] {
-  const affected = running.filter(
-    (pod) =>
-      namesOf(pod).includes(LinkerdContainer.proxy) &&
-      pod.metadata.annotations?.[SKIP_INBOUND] === undefined &&
-      tcpProbes(pod.spec?.containers).length > 0,
-  );
-  const [first] = affected;
-  if (first === undefined) return [];
-  return [
-    category.odd("probes of meshed pods reach their container", {
-      problem: `${severalText(affected)} ${affected.length === 1 ? "has" : "have"} a tcpSocket probe: it always passes, since the proxy accepts every connection`,
-      remedy: `use httpGet, grpc or exec, or skip the port: l5d-cni explain ${pathOf(first)}`,
-      link: docs("cli.md#explain"),
-    }),
-  ];
-}
-
 /** Whether meshed pods of all namespaces start, and are chained. */
 export function podFindings(snapshot: Snapshot): readonly Finding[] {
   const daemonSet = known(snapshot.daemonSet);
@@ -162,7 +140,6 @@ export function podFindings(snapshot: Snapshot): readonly Finding[] {
       daemonSet,
     ),
     ...uninjected(running, known(snapshot.namespaces) ?? []),
-    ...probed(running),
   ];
   return found.length > 0 ? found : [category.good("no pod waits for the plugin")];
 }

@@ -329,31 +329,6 @@ describe("notes", () => {
       ],
     ],
     [
-      "probes by a TCP connection alone",
-      [
-        map,
-        shop,
-        pod(
-          { annotations: { ...MARK, ...settings({ "skip-inbound-ports": "9000" }) } },
-          {
-            containers: [
-              {
-                name: "app",
-                ports: [{ name: "web", containerPort: 8080 }],
-                livenessProbe: { tcpSocket: { port: "web" } },
-                readinessProbe: { tcpSocket: { port: 9000 } },
-                startupProbe: { httpGet: { port: 8080 } },
-              },
-              { name: "linkerd-proxy", livenessProbe: { tcpSocket: { port: 4191 } } },
-            ],
-          },
-        ),
-      ],
-      [
-        "container app: its livenessProbe opens a connection to port 8080, which the proxy accepts even if the container does not listen: use httpGet, grpc or exec, or add the port to config.linkerd.io/skip-inbound-ports",
-      ],
-    ],
-    [
       "a proxy that runs as root",
       [map, shop, pod({ annotations: { ...MARK, ...settings({ "proxy-uid": "0" }) } })],
       [

@@ -3,10 +3,9 @@ import { SETTING_PREFIX } from "../../cni/contract";
 import { SETTINGS } from "../../cni/decide";
 import { extraLookup } from "../../cni/evidence";
 import { PROXY } from "../../cni/pod";
-import { isRedirected, type RedirectOptions } from "../../cni/redirect/options";
+import type { RedirectOptions } from "../../cni/redirect/options";
 import { nearest } from "../../helm/read";
 import { isUnchained, NOT_REDIRECTED } from "../check/causes";
-import { tcpProbes } from "../probes";
 import { type Evidence, nameOf, type PodDecision } from "./evidence";
 
 function addressNotes({ pod }: Evidence, { ipv6, ...options }: RedirectOptions): readonly string[] {
@@ -143,16 +142,6 @@ function earlyNotes({ pod: { spec = {} } }: Evidence, { proxyUid }: RedirectOpti
   ];
 }
 
-/** Probes that pass although the container does not listen. */
-function probeNotes({ pod: { spec = {} } }: Evidence, options: RedirectOptions): readonly string[] {
-  return tcpProbes(spec.containers)
-    .filter(({ port }) => isRedirected(port, options))
-    .map(
-      ({ container, probe, port }) =>
-        `container ${container}: its ${probe} opens a connection to port ${port}, which the proxy accepts even if the container does not listen: use httpGet, grpc or exec, or add the port to ${SETTING_PREFIX}skip-inbound-ports`,
-    );
-}
-
 /** Further notes for the user. @param without the outcome if the runtime does not pass annotations */
 export function notesOf(evidence: Evidence, outcome: PodDecision, without: PodDecision): readonly string[] {
   return [
@@ -164,7 +153,6 @@ export function notesOf(evidence: Evidence, outcome: PodDecision, without: PodDe
       ? [
           ...proxysUserNotes(evidence, outcome.options),
           ...earlyNotes(evidence, outcome.options),
-          ...probeNotes(evidence, outcome.options),
           ...misspeltNotes(evidence),
           ...namespaceNotes(evidence),
           ...addressNotes(evidence, outcome.options),
