@@ -1,5 +1,5 @@
 import { values } from "../constructs/values";
-import { type Field, fieldsOf } from "../helm/fields";
+import { type Field, fieldsOf } from "../helm/value";
 
 /** A flag that sets one value. */
 export interface ValueFlag {

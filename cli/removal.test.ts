@@ -1,7 +1,7 @@
 import { parseAllDocuments } from "yaml";
 import { MUTATING_POLICY_VERSIONS } from "../constructs/admission";
 import { values } from "../constructs/values";
-import { fieldsOf } from "../helm/fields";
+import { fieldsOf } from "../helm/value";
 import type { Ended } from "./io";
 import { runIn, type World } from "./io.testing";
 import type { Manifest } from "./resources";

@@ -1,12 +1,16 @@
 import type { ApiObject } from "cdk8s";
 import { k8s } from "cdk8s-plus-27";
-import type { Construct } from "constructs";
-import { AdminPath, Annotation, CNI_NAME, CONFIG_MAP, ConfigMapKey, Label, NRI_NAME } from "../cni/contract";
+import type { Construct, IConstruct } from "constructs";
+import { AdminPath, Annotation, CNI_NAME, CONFIG_MAP, ConfigMapKey, Container, Label, NRI_NAME } from "../cni/contract";
 import {
   and,
+  assert,
+  capabilities,
   define,
   entryOf,
   eq,
+  HelmChart,
+  type Input,
   matches,
   not,
   or,
@@ -15,6 +19,7 @@ import {
   type Parts,
   type PropsOf,
   present,
+  type Refs,
   sha256,
   type Templated,
   text,
@@ -25,7 +30,6 @@ import {
 import { overlaid } from "../helm/read";
 import { Additions } from "./additions";
 import { mutatingPolicy } from "./admission";
-import { appArmorOf } from "./app-armor";
 import { isServed } from "./container";
 import { MESHED, TEST_HOOK, testPodSpec } from "./helm-test";
 import { Installation, type InstallationProps, type Labels } from "./installation";
@@ -41,6 +45,22 @@ import { type StanzaTemplate, stanzaOf } from "./stanza";
 import { NodeTaint } from "./taint";
 import { FORMER_VALUES, type Values, values } from "./values";
 import { version } from "./version";
+
+/** Kubernetes has a field for it since this version; before, an annotation for each container. */
+const FIELD_SINCE = "1.30";
+const ANNOTATION = `container.apparmor.security.beta.kubernetes.io/${Container.installer}`;
+const TOO_OLD =
+  `appArmorProfile: pods have this field from Kubernetes ${FIELD_SINCE} on; for this cluster set podAnnotations instead, ` +
+  `such as ${ANNOTATION}: runtime/default`;
+
+/**
+ * The AppArmor profile of all containers of a pod, if one is given. The cluster's version is known only in Helm charts.
+ */
+function appArmorOf(scope: IConstruct, { appArmorProfile: profile }: Pick<Refs<Values>, "appArmorProfile">) {
+  if (profile === undefined) return undefined;
+  const hasField: Input<boolean> = HelmChart.find(scope) === undefined ? true : capabilities.atLeast(FIELD_SINCE);
+  return when(profile, assert(hasField, TOO_OLD, profile));
+}
 
 /** The labels that select the pods. */
 const SELECTOR = { [Label.app]: CNI_NAME };

@@ -34,7 +34,7 @@ import {
   trim,
   when,
 } from "../helm/index";
-import { COMMA, PORT, PORT_RANGE, type PortItem } from "./value-types";
+import { COMMA, PORT, PORT_RANGE, type PortItem } from "./value-groups";
 import type { Values } from "./values";
 
 /** The stanza with expressions; absent keys have the plugin's defaults. */

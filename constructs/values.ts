@@ -8,25 +8,23 @@ import { DEFAULT_DIRECTORIES, PLATFORM_NAMES } from "./platforms";
 import { nodeTaint } from "./taint";
 import {
   addedMetadata,
+  DIRECTORY,
+  DIRECTORY_OR_NOTHING,
   extraEnv,
   extraObjects,
   image,
   imagePullSecrets,
   networkPolicyGroup,
   nodeSelector,
-  resources,
-  terminationGracePeriodSeconds,
-  toleration,
-} from "./value-groups";
-import {
-  DIRECTORY,
-  DIRECTORY_OR_NOTHING,
   PORT_NUMBERS,
   PORT_RANGES,
   PORTS,
   PRIORITY_CLASS,
+  resources,
   SHARE_OR_NOTHING,
-} from "./value-types";
+  terminationGracePeriodSeconds,
+  toleration,
+} from "./value-groups";
 
 const nodeRequirement = {
   key: value.string({ required: true, description: "Name of the label or field" }),

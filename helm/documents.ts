@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import { choicesText, type Field } from "./fields";
+import { choicesText, type Field } from "./value";
 
 /** A text in lines of a width. */
 const wrapped = (text: string, width: number): readonly string[] =>

@@ -1,7 +1,6 @@
 export { capabilities, define, HelmChart, release } from "./chart";
 export { assert, each, items, present, spread, when } from "./control";
-export type { Expr, Input, Kind } from "./expression";
-export { isExpr, ref } from "./expression";
+export { type Expr, type Input, isExpr, type Kind, ref } from "./expression";
 export {
   and,
   bool,
@@ -29,10 +28,9 @@ export {
   toPrettyJson,
   trim,
 } from "./functions";
-export { type Inputs, inputsOf, type Source } from "./inputs";
+export { type Inputs, inputsOf, type PropsOf, type Refs, type Source, valueRefs } from "./inputs";
 export { type HelmManifest, type HelmMetadata, HelmObject, HelmObjectList, lazily } from "./object";
 export { type ChartMetadata, type ChartPackage, chartFiles } from "./package";
-export { type PropsOf, type Refs, valueRefs } from "./refs";
 export type { Part, Parts, Templated } from "./templated";
 export {
   type AboutInteger,

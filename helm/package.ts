@@ -2,11 +2,9 @@ import { stringify } from "yaml";
 import type { HelmChart } from "./chart";
 import { valuesTable, valuesYaml } from "./documents";
 import { isExpr } from "./expression";
-import { fieldsOf } from "./fields";
-import { goString } from "./pipeline";
 import { valuesSchema } from "./schema";
-import type { ValueMembers } from "./value";
-import { writeDefinition, writeLists, writeTemplate } from "./writer";
+import { fieldsOf, type ValueMembers } from "./value";
+import { goString, writeDefinition, writeLists, writeTemplate } from "./writer";
 
 /** The content of Chart.yaml; see Helm's documentation. */
 export interface ChartMetadata {

@@ -1,6 +1,5 @@
 import { isExpr } from "./expression";
-import { choicesText } from "./fields";
-import { isValue, type TextForm, type Value, type ValueMembers, type ValuesIn } from "./value";
+import { choicesText, isValue, type TextForm, type Value, type ValueMembers, type ValuesIn } from "./value";
 
 type Fields = Readonly<Record<string, unknown>>;
 type Path = readonly string[];

@@ -25,11 +25,10 @@ import {
   webhook,
   withImage,
 } from "./cluster.testing";
-import { requiredGrants } from "./grants";
 import { inspect } from "./inspect";
 import type { CheckedPod } from "./objects";
 import { reportText } from "./report";
-import type { Snapshot } from "./snapshot";
+import { requiredGrants, type Snapshot } from "./snapshot";
 
 /** A node at its limit of pods, without room for a second pod. */
 const surgeWithoutRoom: Partial<Snapshot> = {

@@ -2,9 +2,8 @@ import type { LinkerdCniProps } from "../../constructs";
 import type { ConfigMapObject } from "../configuration";
 import { installed } from "../resources";
 import type { Finding } from "./finding";
-import { requiredGrants } from "./grants";
 import type { CheckedPod, DaemonSet, Deployment, NodeObject, WebhookConfiguration } from "./objects";
-import type { Snapshot } from "./snapshot";
+import { requiredGrants, type Snapshot } from "./snapshot";
 
 export const NAMESPACE = "linkerd-cni";
 const uid = "1";

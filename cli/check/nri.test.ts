@@ -1,10 +1,9 @@
 import type { LinkerdCniProps } from "../../constructs";
 import { leadsSomewhere } from "../links.testing";
 import { cluster, daemonSet, NAMESPACE, pod, said, validated } from "./cluster.testing";
-import { requiredGrants } from "./grants";
 import { inspect } from "./inspect";
 import type { CheckedPod, DaemonSet } from "./objects";
-import type { Snapshot } from "./snapshot";
+import { requiredGrants, type Snapshot } from "./snapshot";
 
 /** The NRI plugin's DaemonSet, and its pods on both nodes. */
 const nriSet = (status: DaemonSet["status"] = {}, props: LinkerdCniProps = {}): DaemonSet => {

@@ -1,4 +1,4 @@
-import { requiredGrants } from "./grants";
+import { requiredGrants } from "./snapshot";
 
 test("a plugin with the installer's token needs the installer's role to read the API server's Service", () => {
   const containers = [{ name: "install-cni", env: [] }];

@@ -1,13 +1,15 @@
-import { ApiReach, CHAINED_NOTE, CONFIG_MAP, MULTUS_NAME, NRI_NAME } from "../../cni/contract";
+import { ApiReach, CHAINED_NOTE, CONFIG_MAP, InstallerVariable, MULTUS_NAME, NRI_NAME } from "../../cni/contract";
+import type { LinkerdCniProps } from "../../constructs";
 import type { ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError, type Question } from "../kubectl";
-import { requiredGrants } from "./grants";
+import { installed } from "../resources";
 import {
   type CheckedPod,
   type DaemonSet,
   type Deployment,
   type Event,
   type Grant,
+  installerOf,
   isOurs,
   isReady,
   LOG_LINES,
@@ -16,10 +18,30 @@ import {
   type Named,
   type NodeObject,
   OWN_PODS,
+  repairOf,
   SELECTOR,
   unreadyFirst,
   type WebhookConfiguration,
 } from "./objects";
+
+const KINDS = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
+
+/** The values that decide about permissions, as far as the DaemonSets show them. */
+function valuesOf(daemonSet: DaemonSet, nri: DaemonSet | undefined): LinkerdCniProps {
+  const env = installerOf(daemonSet);
+  return {
+    nodeTaint: { enabled: env.has(InstallerVariable.nodeTaint) },
+    // More may be granted, but is not needed.
+    rbac: { minimal: true },
+    repairController: { enabled: repairOf(daemonSet) !== undefined },
+    nri: { enabled: nri !== undefined || env.get(InstallerVariable.nriEvents) === "true" },
+  };
+}
+
+/** The chart's accounts and roles for the DaemonSets. */
+export function requiredGrants(daemonSet: DaemonSet, namespace: string, nri?: DaemonSet): readonly Grant[] {
+  return installed(valuesOf(daemonSet, nri), namespace).filter(({ kind }) => KINDS.includes(kind)) as readonly Grant[];
+}
 
 /** A part that was read, or a problem; if the user may not read it, `forbidden` names the kind. */
 export type Read<T> = { readonly value: T } | { readonly problem: string; readonly forbidden?: string };

@@ -1,5 +1,5 @@
 import { group, value } from "../../helm/index";
-import { LABELS, WORD } from "../value-types";
+import { LABELS, WORD } from "../value-groups";
 import { repository } from "../version";
 
 /** Labels by which Prometheus selects an object of the Prometheus Operator. */

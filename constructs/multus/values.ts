@@ -3,27 +3,25 @@ import { LOG_FORMATS, LOG_LEVELS, ProxyDefault } from "../../cni/stanza";
 import { group, value, valuesOf } from "../../helm/index";
 import { podMonitorGroup, prometheusRuleGroup } from "../monitoring/values";
 import {
+  ANNOTATION,
+  ANYTHING,
   addedMetadata,
+  DIRECTORY,
   extraEnv,
   extraObjects,
   image,
   imagePullSecrets,
+  LABELS,
+  NAMESPACE,
   networkPolicyGroup,
   nodeSelector,
+  PORT_NUMBERS,
+  PRIORITY_CLASS,
   resources,
+  SHARE,
   terminationGracePeriodSeconds,
   toleration,
 } from "../value-groups";
-import {
-  ANNOTATION,
-  ANYTHING,
-  DIRECTORY,
-  LABELS,
-  NAMESPACE,
-  PORT_NUMBERS,
-  PRIORITY_CLASS,
-  SHARE,
-} from "../value-types";
 
 const requirement = {
   key: value.string({ required: true, description: "Name of the label" }),

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
 import { multusValues, values } from "../../constructs";
-import { fieldsOf } from "../../helm/fields";
+import { fieldsOf } from "../../helm/value";
 import { byName, cdk8s, cdk8sMissing, documents, type Rendered, root } from "./helm";
 
 const peers = ["cdk8s", "cdk8s-plus-27", "constructs", "yaml"];
