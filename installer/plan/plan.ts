@@ -3,11 +3,11 @@ import { chained, hasStanza, isChained, isRenamed, listOf, type StanzaJson, unch
 import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, type Libcni, readConfig } from "../../cni/conflist/read";
 import type { Chaining } from "../../cni/contract";
-import { DROPIN_TYPE, PLUGIN_TYPE } from "../../cni/stanza";
+import { DROPIN_TYPE } from "../../cni/stanza";
 import { equal, textOf, utf8 } from "../../system/bytes";
 import { dirname, join } from "../../system/path";
 import { passesOverBroken } from "../host/runtime";
-import { digest, encodeJournal, type Journal, originalName, takenBy } from "../state/journal";
+import { encodeJournal, type Journal, originalName, takenBy } from "../state/journal";
 import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "../state/node-state";
 import { type Paths, TEMPORARY } from "../state/paths";
 import {
@@ -96,26 +96,25 @@ function parseLoosely(bytes: Uint8Array): unknown {
   }
 }
 
-/** The original's bytes, unless the content has changed since. */
-function withoutUs(stripped: Uint8Array, original: FoundFile | undefined, madeOf: string | undefined): Uint8Array {
+/**
+ * The original's bytes, unless the content has changed since. The owner of a link goes on writing its target, which counts
+ * more than what others add to the list.
+ */
+function withoutUs(stripped: Uint8Array, original: FoundFile | undefined): Uint8Array {
   if (original?.bytes === undefined) return stripped;
-  // The owner goes on writing the link's target: new content there counts more than what others add to the list.
-  if (original.target !== undefined && madeOf !== digest(original.bytes)) return original.bytes;
+  if (original.target !== undefined) return original.bytes;
   return sameJson(parseLoosely(original.bytes), parseLoosely(stripped)) ? original.bytes : stripped;
 }
 
-/**
- * A configuration in its owner's file, with or without our stanza. If that was a link, `madeOf` is the digest of its
- * target's content at that time.
- */
-function ordinary(file: FoundFile, original: FoundFile | undefined, madeOf?: string): Pristine {
+/** A configuration in its owner's file, with or without our stanza. */
+function ordinary(file: FoundFile, original: FoundFile | undefined): Pristine {
   const { name, bytes, problem } = file;
   if (bytes === undefined) {
     return { name, file, bytes: EMPTY, config: { kind: "invalid", reason: problem ?? "cannot be read" } };
   }
   const config = readConfig(name, bytes);
   if (config.kind !== "list" || !hasStanza(config)) return { name, file, bytes, config };
-  const own = withoutUs(unchained(config), original, madeOf);
+  const own = withoutUs(unchained(config), original);
   return { name, file, bytes: own, config: readConfig(name, own) };
 }
 
@@ -126,15 +125,10 @@ function othersIn(list: FoundFile): readonly unknown[] {
   return (JSON.parse(textOf(unchained(config))) as { readonly plugins?: readonly unknown[] }).plugins ?? [];
 }
 
-/** Whether a list begins with the content of a single plugin's file. */
-function beginsWith(list: FoundFile, original: FoundFile): boolean {
-  const [first] = othersIn(list);
-  return first !== undefined && original.bytes !== undefined && sameJson(first, parseLoosely(original.bytes));
-}
-
 /** Whether a list consists of a single plugin's configuration and our stanza, without additions of others. */
-function standsFor(list: FoundFile, original: FoundFile): boolean {
-  return beginsWith(list, original) && othersIn(list).length === 1;
+function standsFor(list: FoundFile, original: Uint8Array): boolean {
+  const others = othersIn(list);
+  return others.length === 1 && sameJson(others[0], parseLoosely(original));
 }
 
 /** Names of single plugins' files that are set aside while their original name is free. */
@@ -143,46 +137,41 @@ function setAside({ configs, originals }: NodeState): readonly string[] {
   return [...originals.keys()].filter((name) => !name.endsWith(".conflist") && !present.has(name));
 }
 
-/** Whether an owner has a list with the name of our list, written before or after ours. */
-function isTaken(list: string, from: string, { configs, originals }: NodeState): boolean {
-  const file = configs.find(({ name }) => name === list);
-  if (file?.bytes === undefined) return false;
-  const original = originals.get(from);
-  const config = readConfig(list, file.bytes);
-  const isOurs = config.kind !== "list" || hasStanza(config) || (original !== undefined && beginsWith(file, original));
-  return !isOurs;
-}
+/** The end of a list's name that nobody else gives to a file. */
+const MADE = ".linkerd-cni.conflist";
 
-/** Lists that we made, and their originals: from the journal, or if it is lost, from the files' content. */
-export function madeLists(state: NodeState): Journal["made"] {
-  const noted = Object.entries(state.journal?.made ?? {}).filter(([list, from]) => !isTaken(list, from, state));
-  const known = new Set(noted.map(([, from]) => from));
-  const inferred = setAside(state).flatMap((from) => {
-    const original = state.originals.get(from);
-    if (known.has(from) || original === undefined) return [];
-    return state.configs.filter((file) => beginsWith(file, original)).map(({ name }) => [name, from] as const);
-  });
-  return Object.fromEntries([...inferred, ...noted]);
+/**
+ * The list that we make from a single plugin's file. It begins with the file's name: Multus' entrypoint skips files that
+ * begin with 00-multus.conf, and takes the first of the others for the primary's.
+ */
+const madeName = (from: string): string => `${from}${MADE}`;
+
+/** The single plugin's file that a list with such a name is made from. */
+const singleOf = (list: string): string | undefined => (list.endsWith(MADE) ? list.slice(0, -MADE.length) : undefined);
+
+/** The file that a list of ours is made from; undefined for other lists, and if the file is lost. */
+export function madeFrom({ name }: FoundFile, { configs, originals }: NodeState): string | undefined {
+  const from = singleOf(name);
+  const isThere = from !== undefined && (originals.has(from) || configs.some((file) => file.name === from));
+  return isThere ? from : undefined;
 }
 
 /** A list that we made. A list with additions of others counts as their list. */
 function ofMade(made: FoundFile, from: string, state: NodeState): Pristine | undefined {
   if (state.configs.some(({ name }) => name === from)) return undefined;
-  const original = state.originals.get(from);
-  if (original?.bytes === undefined) return ordinary(made, undefined);
+  const { bytes = EMPTY } = state.originals.get(from) ?? {};
   const changed =
-    made.bytes !== undefined && readConfig(made.name, made.bytes).kind === "list" && !standsFor(made, original);
+    made.bytes !== undefined && readConfig(made.name, made.bytes).kind === "list" && !standsFor(made, bytes);
   if (changed) return ordinary(made, state.originals.get(made.name));
-  return { name: from, made, bytes: original.bytes, config: readConfig(from, original.bytes) };
+  return { name: from, made, bytes, config: readConfig(from, bytes) };
 }
 
 /** Files set aside for a list that another program has removed. */
-function orphans(state: NodeState, made: Journal["made"]): readonly Pristine[] {
+function orphans(state: NodeState): readonly Pristine[] {
   const present = new Set(state.configs.map(({ name }) => name));
-  const held = new Set(Object.entries(made).flatMap(([list, from]) => (present.has(list) ? [from] : [])));
   return setAside(state).flatMap((name) => {
     const bytes = state.originals.get(name)?.bytes;
-    return held.has(name) || bytes === undefined ? [] : [{ name, bytes, config: readConfig(name, bytes) }];
+    return present.has(madeName(name)) || bytes === undefined ? [] : [{ name, bytes, config: readConfig(name, bytes) }];
   });
 }
 
@@ -200,27 +189,16 @@ function whyNotLoaded(config: Config, { notFolders, dropins }: NodeState, libcni
 
 /** The configuration directory as it would be without us, in the order in which runtimes read it. */
 export function pristine(state: NodeState, libcni: Libcni = "1.3"): readonly Pristine[] {
-  const made = madeLists(state);
   const found = state.configs.map((file) => {
-    const from = made[file.name];
-    if (from !== undefined) return ofMade(file, from, state);
-    return ordinary(file, state.originals.get(file.name), state.journal?.links?.[file.name]);
+    const from = madeFrom(file, state);
+    return from === undefined ? ordinary(file, state.originals.get(file.name)) : ofMade(file, from, state);
   });
-  return [...found.filter((each) => each !== undefined), ...orphans(state, made)]
+  return [...found.filter((each) => each !== undefined), ...orphans(state)]
     .map((each) => {
       const reason = whyNotLoaded(each.config, state, libcni);
       return reason === undefined ? each : { ...each, config: { kind: "invalid", reason } as const };
     })
     .sort((left, right) => compareNames(left.name, right.name));
-}
-
-/** Lists that we made and others have extended, and the files set aside for them, which stay aside. */
-function adopted(state: NodeState): Journal["made"] {
-  const entries = Object.entries(madeLists(state)).filter(([list, from]) => {
-    const file = state.configs.find(({ name }) => name === list);
-    return file !== undefined && ofMade(file, from, state)?.name === list && state.originals.has(from);
-  });
-  return Object.fromEntries(entries);
 }
 
 const isValid = ({ config }: Pristine): boolean => config.kind !== "invalid";
@@ -252,8 +230,6 @@ interface Chain {
   readonly folder?: string;
   /** The file whose original must be kept. */
   readonly keeps?: string;
-  /** The list, and what it is made from. */
-  readonly made?: Readonly<Record<string, string>> | undefined;
 }
 
 const same = (left: Uint8Array | undefined, right: Uint8Array): boolean => left !== undefined && equal(left, right);
@@ -301,28 +277,11 @@ function chainList(context: Context, active: Pristine, file: FoundFile, stanza: 
   return { ...chaining, changes: [...keep(context, file, active.bytes), put(context, file.name, bytes, file)] };
 }
 
-/**
- * A free name for the list made from a single plugin's file, such that no other configuration sorts between the two.
- */
-function madeName({ state }: Context, from: string): string {
-  const reuse = Object.entries(madeLists(state)).find(([, original]) => original === from)?.[0];
-  if (reuse !== undefined) return reuse;
-  const others = state.configs.map(({ name }) => name).filter((name) => name !== from);
-  const between = (name: string, candidate: string) =>
-    compareNames(name, candidate) === 0 || compareNames(name, from) === compareNames(candidate, name);
-  const own = `${from}-${PLUGIN_TYPE}`;
-  const candidates = [from.slice(0, from.lastIndexOf(".")), from, own].map((stem) => `${stem}.conflist`);
-  const found = candidates.find((candidate) => !others.some((name) => between(name, candidate)));
-  return (
-    found ?? [`${own}.conflist`, `${own}-2.conflist`].find((name) => !others.includes(name)) ?? `${own}-3.conflist`
-  );
-}
-
 function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Chain {
   if (active.config.kind !== "single") return { changes: [] };
   const { netDir } = context.paths;
   const path = join(netDir, originalName(active.name));
-  const name = active.made?.name ?? madeName(context, active.name);
+  const name = madeName(active.name);
   const bytes = listOf(active.config, active.name, stanza);
   const there = context.state.configs.find((file) => file.name === name);
   const write = same(there?.bytes, bytes) ? [] : [put(context, name, bytes, active.file ?? there)];
@@ -330,7 +289,7 @@ function chainSingle(context: Context, active: Pristine, stanza: StanzaJson): Ch
     active.file === undefined
       ? []
       : [{ do: "aside", from: join(netDir, active.name), path, seen: seen(context, active.name) }];
-  return { changes: [...write, ...aside], file: name, keeps: active.name, made: { [name]: active.name } };
+  return { changes: [...write, ...aside], file: name, keeps: active.name };
 }
 
 /**
@@ -445,18 +404,21 @@ const PASSTHRU = "passthru";
 
 /** Lists that we made and that are no longer needed. */
 function staleLists(context: Context, keeps: string | undefined): readonly Change[] {
-  const { state } = context;
-  const present = new Set(state.configs.map(({ name }) => name));
-  return Object.entries(madeLists(state))
-    .filter(([list, from]) => present.has(list) && present.has(from) && list !== keeps)
-    .map(([list]) => removed(context, list));
+  const { configs } = context.state;
+  const present = new Set(configs.map(({ name }) => name));
+  return configs
+    .filter((file) => file.name !== keeps && present.has(madeFrom(file, context.state) ?? ""))
+    .map(({ name }) => removed(context, name));
 }
 
 /** Kept originals that are no longer needed, and that no change restores. */
 function staleOriginals(context: Context, keeps: readonly unknown[], done: readonly Change[]): readonly Change[] {
+  const { state } = context;
   const moved = new Set(done.map((change) => (change.do === "restore" ? change.from : "")));
-  return [...context.state.originals.keys()]
-    .filter((name) => !keeps.includes(name) && !Object.values(adopted(context.state)).includes(name))
+  // A list that we made and others have extended stays, and so does what it was made from.
+  const adopted = pristine(state).map(({ file }) => file && madeFrom(file, state));
+  return [...state.originals.keys()]
+    .filter((name) => ![...keeps, ...adopted].includes(name))
     .map((name) => join(context.paths.netDir, originalName(name)))
     .filter((path) => !moved.has(path))
     .map((path) => ({ do: "remove", path }));
@@ -485,9 +447,9 @@ function findings(configs: readonly Pristine[]): readonly Finding[] {
 }
 
 /** Considers only files that we have not chained. */
-function renamed({ configs, journal, originals }: NodeState): readonly string[] {
-  return configs.flatMap(({ name, bytes }) => {
-    if (bytes === undefined || originals.has(name) || journal?.made[name] !== undefined) return [];
+function renamed(state: NodeState): readonly string[] {
+  return state.configs.flatMap(({ name, bytes }) => {
+    if (bytes === undefined || hasChained(name, state)) return [];
     const config = readConfig(name, bytes);
     return config.kind === "list" && isRenamed(config) ? [name] : [];
   });
@@ -518,22 +480,14 @@ function withoutKubeconfig({ paths, state }: Context, { changes }: Chain): reado
   return bytes !== undefined && isOurs ? [{ do: "remove", path, seen: { path, bytes } }] : [];
 }
 
-/** The link's target that the active configuration is made from, if its owner uses a link. */
-function linked({ originals }: NodeState, active: Pristine | undefined): Journal["links"] {
-  if (active?.config.kind !== "list") return undefined;
-  const { name, file } = active;
-  const owners = file?.target === undefined ? originals.get(name) : file;
-  return owners?.target === undefined || owners.bytes === undefined ? undefined : { [name]: digest(owners.bytes) };
-}
-
 /** Whether we have chained a configuration; stanzas in other files belong to others. */
 function isOurs({ name, made }: Pristine, { originals }: NodeState): boolean {
   return made !== undefined || originals.has(name);
 }
 
 /** The same for a file that does not exist under its name. */
-function hasChained(name: string, { journal, originals }: NodeState): boolean {
-  return originals.has(name) || journal?.made[name] !== undefined;
+export function hasChained(name: string, { originals }: NodeState): boolean {
+  return originals.has(name) || originals.has(singleOf(name) ?? "");
 }
 
 /** Folders whose drop-in stays. */
@@ -631,8 +585,8 @@ function withoutFormerAuxiliary({ formerAuxiliary }: NodeState, but?: string): r
 }
 
 /** The chosen way is not possible: the node's files stay, with everything needed to restore them. */
-function asItIs({ name, made }: Pristine): Chain {
-  return { changes: [], keeps: name, made: made && { [made.name]: name } };
+function asItIs({ name }: Pristine): Chain {
+  return { changes: [], keeps: name };
 }
 
 /** Plans the stanza for the chosen way. */
@@ -680,18 +634,17 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
   const path = chaining.file === undefined ? auxiliaryPath : join(paths.netDir, chaining.file);
   const inForce = active?.file ?? active?.made;
   const auxiliary = notedAuxiliary(context, choice);
-  const journal = (made: Journal["made"], folders: readonly string[]): Journal => ({
+  const journal = (folders: readonly string[]): Journal => ({
     version: 1,
     ...takenBy(wanted.owner, state.journal),
     unchained: isListed ? undefined : true,
-    made,
     folders: folders.length === 0 ? undefined : folders,
     auxiliary: auxiliary.length === 0 ? undefined : auxiliary,
   });
   const kept = keptFolders(context, chaining, isListed);
   const added = chaining.folder === undefined ? [] : [chaining.folder];
   const folders = [...new Set([...(state.journal?.folders ?? []), ...added])];
-  const before = { ...journal({ ...madeLists(state), ...chaining.made }, folders), links: state.journal?.links };
+  const before = journal(folders);
   const restored = configs
     .filter((found) => found !== active && (isListed || isOurs(found, state)))
     .flatMap((found) => restore(context, found));
@@ -713,17 +666,7 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
         ...state.leftovers.filter((path) => !paths.plugins.some((each) => path === `${each}${TEMPORARY}`)).map(remove),
         ...withoutFolders(context, kept),
         ...withoutKubeconfig(context, chaining),
-        ...noted(
-          paths,
-          {
-            ...journal(
-              { ...adopted(state), ...chaining.made },
-              folders.filter((folder) => kept.includes(folder)),
-            ),
-            links: chaining.keeps === undefined ? undefined : linked(state, active),
-          },
-          encodeJournal(before),
-        ),
+        ...noted(paths, journal(folders.filter((folder) => kept.includes(folder))), encodeJournal(before)),
         ...directoriesNoted(context),
       ],
     },
@@ -777,6 +720,6 @@ export function planRemoval(state: NodeState, paths: Paths, keepPlugin: boolean)
     remove(paths.directories),
     ...(hidden.length === 0
       ? [remove(paths.journal)]
-      : noted(paths, { version: 1, owner, left: true, made: {}, auxiliary: hidden }, state.journalBytes)),
+      : noted(paths, { version: 1, owner, left: true, auxiliary: hidden }, state.journalBytes)),
   ];
 }

@@ -7,7 +7,7 @@ import type { FoundFile, NodeState } from "../state/node-state";
 import type { Paths } from "../state/paths";
 import { dropinsOf, isOursDropin } from "./chaining";
 import type { Change } from "./change";
-import { activeOf, madeLists, planRemoval, planRestoration, pristine } from "./plan";
+import { activeOf, hasChained, planRemoval, planRestoration, pristine } from "./plan";
 
 /**
  * Pause between two looks, in which half-written files are finished, and pods that started with the chain finish it.
@@ -20,7 +20,7 @@ const MOST_LOOKS = 6;
 
 /** Whether a file that runtimes read still calls the plugin after the chains are restored. */
 function verdict({ name, bytes }: FoundFile, state: NodeState): "calls" | "unfinished" | "fine" {
-  const wasOurs = state.originals.has(name) || madeLists(state)[name] !== undefined;
+  const wasOurs = hasChained(name, state);
   if (bytes === undefined) return wasOurs ? "calls" : "fine";
   if (callsPlugin(textOf(bytes))) return "calls";
   return wasOurs && readConfig(name, bytes).kind === "invalid" ? "unfinished" : "fine";

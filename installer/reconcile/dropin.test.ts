@@ -12,6 +12,7 @@ import { foldersWithDropin } from "../state/observe";
 import { LIST, Node, SINGLE } from "./node.testing";
 
 const NAME = "10-k.conflist";
+const MADE = "10-k.conf.linkerd-cni.conflist";
 const READER = "containerd://2.2.9";
 const FORMER = "containerd://1.7.28";
 
@@ -207,16 +208,16 @@ describe("with a runtime that reads drop-ins", () => {
   });
 
   test.each([
-    ["a single plugin's file", "10-k.conf", SINGLE, "holds a single plugin"],
-    ["a list with only its own plugins", NAME, LIST.replace("{", '{"loadOnlyInlinedPlugins":true,'), "loadOnly"],
-    ["a list whose name is a path", NAME, LIST.replace('"k"', '"../k"'), "name"],
-  ])("%s is edited, and the reason given", async (_, name, text, why) => {
+    ["a single plugin's file", "10-k.conf", SINGLE, "holds a single plugin", MADE],
+    ["a list with only its own plugins", NAME, LIST.replace("{", '{"loadOnlyInlinedPlugins":true,'), "loadOnly", NAME],
+    ["a list whose name is a path", NAME, LIST.replace('"k"', '"../k"'), "name", NAME],
+  ])("%s is edited, and the reason given", async (_, name, text, why, list) => {
     on({ [name]: text });
     const before = node.content();
     const installer = node.installer();
-    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", list) });
     expect(node.choice).toMatchObject({ way: "edit", why: expect.stringContaining(why) });
-    expect(node.types(NAME).at(-1)).toBe("linkerd-cni");
+    expect(node.types(list).at(-1)).toBe("linkerd-cni");
     await installer.remove(false);
     expect(node.content()).toEqual(before);
   });
@@ -229,8 +230,8 @@ describe("with a runtime that reads drop-ins", () => {
     writeFileSync(node.path("net.d", "10-k.conf"), SINGLE);
     await installer.reconcile();
     node.now += 2_000;
-    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", NAME) });
-    expect(called()).toEqual(["bridge", "linkerd-cni"]);
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", MADE) });
+    expect(called(MADE)).toEqual(["bridge", "linkerd-cni"]);
   });
 
   test("where a directory has our file's name, the list is edited, and an uninstall leaves it alone", async () => {
@@ -400,10 +401,10 @@ test.each([
 });
 
 test.each([
-  ["a single plugin's file", "10-k.conf", SINGLE, READER],
-  ["a list on a node whose runtime does not read drop-ins", NAME, LIST.replace('"name"', ' "name"'), FORMER],
+  ["a single plugin's file", "10-k.conf", SINGLE, READER, MADE],
+  ["a list on a node whose runtime does not read drop-ins", NAME, LIST.replace('"name"', ' "name"'), FORMER, NAME],
 ])("if chaining becomes dropin and is not possible, the list made from %s and its original stay", async (...row) => {
-  const [, name, text, runtime] = row;
+  const [, name, text, runtime, list] = row;
   on({ [name]: text }, runtime);
   const before = node.content();
   node.chaining = "edit";
@@ -415,7 +416,7 @@ test.each([
   await second.reconcile();
   node.now += 2_000;
   expect((await second.reconcile()).problem).toContain("chaining is dropin, but");
-  expect(called()).toEqual(["bridge", "linkerd-cni"]);
+  expect(called(list)).toEqual(["bridge", "linkerd-cni"]);
   await second.remove(false);
   expect(node.content()).toEqual(before);
 });

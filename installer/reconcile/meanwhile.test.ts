@@ -1,4 +1,4 @@
-import { renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { type Disk, nodeDisk } from "../apply/disk";
 import { LIST, Node, SINGLE } from "./node.testing";
 
@@ -69,15 +69,6 @@ describe("what the owner does while the plugin is being copied", () => {
 describe("what the owner does at the moment of the change", () => {
   const tmp = (name: string) => `${name}.linkerd-cni-tmp`;
 
-  test("a list with the name planned for ours is not overwritten", async () => {
-    on({ "10-k.conf": SINGLE });
-    const { status } = await install(
-      meanwhile("create", tmp("10-k.conflist"), () => replace("10-k.conflist", NEXT_LIST)),
-    );
-    expect(status).toEqual({ chain: node.path("net.d", "10-k.conf.conflist") });
-    expect(node.read("10-k.conflist")).toBe(NEXT_LIST);
-  });
-
   test("an owner that keeps writing is waited for, and its content stays", async () => {
     on({ "10-k.conflist": LIST });
     node.multipleBinDirs = true;
@@ -95,36 +86,14 @@ describe("what the owner does at the moment of the change", () => {
   });
 });
 
-test.each(["", LIST.slice(0, 10)])(
-  "a list with our list's name that its owner has begun as %j is waited for",
-  async (begun) => {
-    on({ "10-k.conf": SINGLE });
-    const path = node.path("net.d", "10-k.conflist");
-    const installer = node.installer();
-    await installer.reconcile();
-    const { ino } = statSync(path);
-    writeFileSync(path, begun);
-    const status = await installer.reconcile();
-    expect(status).toEqual({ problem: expect.stringContaining("is being changed"), againInMs: 1_000 });
-    expect([node.read("10-k.conflist"), statSync(path).ino]).toEqual([begun, ino]);
-    writeFileSync(path, NEXT_LIST);
-    node.now += 2_000;
-    expect((await installer.reconcile()).problem).toBeUndefined();
-    expect([node.read("10-k.conflist"), statSync(path).ino]).toEqual([NEXT_LIST, ino]);
-    await installer.remove(false);
-    expect(node.content()).toEqual({ "net.d/10-k.conf": SINGLE, "net.d/10-k.conflist": NEXT_LIST });
-  },
-);
-
-test("a list of ours that stays half-written is written again", async () => {
+test("a list of ours that another program truncates is written again", async () => {
   on({ "10-k.conf": SINGLE });
   const installer = node.installer();
   await installer.reconcile();
   for (let times = 0; times < 2; times += 1) {
-    writeFileSync(node.path("net.d", "10-k.conflist"), "{");
-    expect(await installer.reconcile()).toMatchObject({ againInMs: 1_000 });
+    writeFileSync(node.path("net.d", "10-k.conf.linkerd-cni.conflist"), "{");
     node.now += 60_000;
-    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
-    expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+    expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conf.linkerd-cni.conflist") });
+    expect(node.types("10-k.conf.linkerd-cni.conflist")).toEqual(["bridge", "linkerd-cni"]);
   }
 });

@@ -105,16 +105,16 @@ test("each executable runs once before it is put in place, and again if it is ch
 });
 
 test.each([
-  ["10-k.conflist", LIST],
-  ["10-k.conf", SINGLE],
-])("%s is restored as the same file, with its owner, mode, times and attributes", async (name, content) => {
+  ["10-k.conflist", LIST, "10-k.conflist"],
+  ["10-k.conf", SINGLE, "10-k.conf.linkerd-cni.conflist"],
+])("%s is restored as the same file, with its owner, mode, times and attributes", async (name, content, list) => {
   on({ [name]: content });
   const path = node.path("net.d", name);
   chmodSync(path, 0o640);
   const { ino, mode, uid, gid, mtimeMs } = statSync(path);
   const installer = node.installer();
   await installer.reconcile();
-  expect(statSync(node.path("net.d", "10-k.conflist"))).toMatchObject({ mode, uid, gid });
+  expect(statSync(node.path("net.d", list))).toMatchObject({ mode, uid, gid });
   await installer.remove(false);
   expect(statSync(path)).toMatchObject({ ino, mode, uid, gid, mtimeMs });
 });
@@ -129,22 +129,12 @@ test("a second run changes and logs nothing", async () => {
 });
 
 test("a single plugin's file becomes a list at its place, and is restored byte for byte", async () => {
-  on({ "10-k.conf": SINGLE, "20-other.conf": SINGLE });
+  on({ "10-k.conf": SINGLE, "10-k.conflist": LIST, "20-other.conf": SINGLE });
   const before = node.content();
   const installer = node.installer();
-  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
-  expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conf.linkerd-cni.conflist") });
+  expect(node.types("10-k.conf.linkerd-cni.conflist")).toEqual(["bridge", "linkerd-cni"]);
   expect(Object.keys(node.content())).not.toContain("net.d/10-k.conf");
-  await installer.remove(false);
-  expect(node.content()).toEqual(before);
-});
-
-test("a list that already has the name is not overwritten", async () => {
-  on({ "10-k.conf": SINGLE, "10-k.conflist": LIST });
-  const before = node.content();
-  const installer = node.installer();
-  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conf.conflist") });
-  expect(node.read("10-k.conflist")).toBe(LIST);
   await installer.remove(false);
   expect(node.content()).toEqual(before);
 });
@@ -156,7 +146,7 @@ test("the owner's new version of a file is chained again, and later restored", a
   const renewed = SINGLE.replace("bridge", "ptp");
   writeFileSync(node.path("net.d", "10-k.conf"), renewed);
   await installer.reconcile();
-  expect(node.types("10-k.conflist")).toEqual(["ptp", "linkerd-cni"]);
+  expect(node.types("10-k.conf.linkerd-cni.conflist")).toEqual(["ptp", "linkerd-cni"]);
   await installer.remove(false);
   expect(node.content()).toEqual({ "net.d/10-k.conf": renewed });
 });
@@ -166,7 +156,7 @@ test("a configuration that comes first gets the chain, and the other one is rest
   const installer = node.installer();
   await installer.reconcile();
   writeFileSync(node.path("net.d", "00-multus.conf"), SINGLE);
-  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "00-multus.conflist") });
+  expect(await installer.reconcile()).toEqual({ chain: node.path("net.d", "00-multus.conf.linkerd-cni.conflist") });
   expect(node.read("10-k.conflist")).toBe(LIST);
   await installer.remove(false);
   expect(node.content()).toEqual({ "net.d/00-multus.conf": SINGLE, "net.d/10-k.conflist": LIST });
@@ -249,13 +239,13 @@ test("a link to itself in place of the plugin is replaced", async () => {
   expect(readFileSync(node.path("bin", "linkerd-cni"), "utf8")).toBe(PLUGIN);
 });
 
-test("without the journal, files set aside are found by their content", async () => {
+test("without the journal, files set aside are found by their names", async () => {
   on({ "10-k.conf": SINGLE });
   const before = node.content();
   await node.installer().reconcile();
   rmSync(node.path("net.d", "linkerd-cni.journal"));
   const next = node.installer("second");
-  expect(await next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
+  expect(await next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conf.linkerd-cni.conflist") });
   expect(node.read("10-k.conf.linkerd-cni-original")).toBe(SINGLE);
   await next.remove(false);
   expect(node.content()).toEqual(before);
@@ -266,11 +256,14 @@ test("if another program deletes our list, the original is not lost", async () =
   const before = node.content();
   const installer = node.installer();
   await installer.reconcile();
-  renameSync(node.path("net.d", "10-k.conflist"), node.path("net.d", "10-k.conflist.bak"));
+  renameSync(
+    node.path("net.d", "10-k.conf.linkerd-cni.conflist"),
+    node.path("net.d", "10-k.conf.linkerd-cni.conflist.bak"),
+  );
   await installer.reconcile();
-  expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
-  rmSync(node.path("net.d", "10-k.conflist"));
-  rmSync(node.path("net.d", "10-k.conflist.bak"));
+  expect(node.types("10-k.conf.linkerd-cni.conflist")).toEqual(["bridge", "linkerd-cni"]);
+  rmSync(node.path("net.d", "10-k.conf.linkerd-cni.conflist"));
+  rmSync(node.path("net.d", "10-k.conf.linkerd-cni.conflist.bak"));
   await installer.remove(false);
   expect(node.content()).toEqual(before);
 });
@@ -279,20 +272,20 @@ test("a plugin that another agent adds to our list stays, also after the removal
   on({ "10-k.conf": SINGLE });
   const installer = node.installer();
   await installer.reconcile();
-  const list = JSON.parse(node.read("10-k.conflist"));
+  const list = JSON.parse(node.read("10-k.conf.linkerd-cni.conflist"));
   list.plugins.push({ type: "istio-cni" });
-  writeFileSync(node.path("net.d", "10-k.conflist"), JSON.stringify(list));
+  writeFileSync(node.path("net.d", "10-k.conf.linkerd-cni.conflist"), JSON.stringify(list));
   await installer.reconcile();
-  expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
+  expect(node.types("10-k.conf.linkerd-cni.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
   const lines = node.lines.length;
   await installer.reconcile();
   expect(node.lines).toHaveLength(lines);
   await installer.remove(false);
-  expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni"]);
+  expect(node.types("10-k.conf.linkerd-cni.conflist")).toEqual(["bridge", "istio-cni"]);
   expect(node.read("10-k.conf.linkerd-cni-original")).toBe(SINGLE);
   const next = node.installer("second");
-  expect(await next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conflist") });
-  expect(node.types("10-k.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
+  expect(await next.reconcile()).toEqual({ chain: node.path("net.d", "10-k.conf.linkerd-cni.conflist") });
+  expect(node.types("10-k.conf.linkerd-cni.conflist")).toEqual(["bridge", "istio-cni", "linkerd-cni"]);
 });
 
 test.each([
@@ -336,16 +329,16 @@ describe("a plugin directory that lacks another plugin of the chain", () => {
   });
 
   test.each([
-    ["10-k.conflist", BOTH, "portmap"],
-    ["10-k.conf", SINGLE, "bridge"],
-  ])("the chain of %s that is in force stays, for the next installer too", async (name, text, plugin) => {
+    ["10-k.conflist", BOTH, "portmap", "10-k.conflist"],
+    ["10-k.conf", SINGLE, "bridge", "10-k.conf.linkerd-cni.conflist"],
+  ])("the chain of %s that is in force stays, for the next installer too", async (name, text, plugin, list) => {
     on({ [name]: text });
     const before = node.content();
     const first = node.installer();
     await first.reconcile();
     rmSync(node.path("bin", plugin));
     const problem = { problem: expect.stringContaining(`lacks ${plugin}`) };
-    const types = node.types("10-k.conflist");
+    const types = node.types(list);
     expect(types.at(-1)).toBe("linkerd-cni");
     expect(await first.reconcile()).toEqual(problem);
     const second = node.installer("second");
@@ -355,7 +348,7 @@ describe("a plugin directory that lacks another plugin of the chain", () => {
     });
     await first.leave();
     expect(await second.reconcile()).toEqual(problem);
-    expect(node.types("10-k.conflist")).toEqual(types);
+    expect(node.types(list)).toEqual(types);
     await second.remove(false);
     expect(node.content()).toEqual(before);
   });

@@ -44,17 +44,6 @@ test("a list that its owner is writing is waited for, and its chain removed", as
   expect(hasPlugin()).toBe(false);
 });
 
-test.each(["", LIST.slice(0, 10)])("so is a list with the name of ours: begun as %j", async (begun) => {
-  on({ "10-k.conf": SINGLE });
-  const installer = await chained("10-k.conflist");
-  write("10-k.conflist", begun);
-  node.sleep = async () => {
-    if (node.read("10-k.conflist") === begun) write("10-k.conflist", LIST);
-  };
-  await installer.remove(false);
-  expect(node.content()).toEqual({ "net.d/10-k.conf": SINGLE, "net.d/10-k.conflist": LIST });
-});
-
 test("a file that stays empty does not block the removal", async () => {
   on({ "10-k.conflist": LIST });
   const installer = await chained("10-k.conflist");
@@ -131,16 +120,16 @@ describe("a configuration that Cilium sets aside", () => {
 
   test("if it was a list made from a single plugin's file", async () => {
     on({ "10-k.conf": SINGLE });
-    const installer = await chained("10-k.conflist");
+    const installer = await chained("10-k.conf.linkerd-cni.conflist");
     write("05-cilium.conflist", CILIUM);
-    rename("10-k.conflist", "10-k.conflist.cilium_bak");
+    rename("10-k.conf.linkerd-cni.conflist", "10-k.conf.linkerd-cni.conflist.cilium_bak");
     await installer.reconcile();
     rename("10-k.conf", "10-k.conf.cilium_bak");
     await installer.reconcile();
-    expect(node.types("10-k.conflist.cilium_bak")).toEqual(["bridge"]);
+    expect(node.types("10-k.conf.linkerd-cni.conflist.cilium_bak")).toEqual(["bridge"]);
     await installer.remove(false);
     expect(node.read("10-k.conf.cilium_bak")).toBe(SINGLE);
-    expect(node.types("10-k.conflist.cilium_bak")).toEqual(["bridge"]);
+    expect(node.types("10-k.conf.linkerd-cni.conflist.cilium_bak")).toEqual(["bridge"]);
     expect(hasPlugin()).toBe(false);
   });
 

@@ -1,22 +1,13 @@
-import { readConfig } from "../../cni/conflist/read";
-import { madeLists, type Plan } from "../plan/plan";
+import { madeFrom, type Plan } from "../plan/plan";
 import type { NodeState } from "../state/node-state";
 
 /** How long a file may be half-written, or missing between delete and create, before its absence counts. */
 const HALF_WRITTEN_MS = 1_000;
 
-/** Lists that we made and that have become invalid: owners may be writing their lists under these names. */
-function begunLists(state: NodeState): readonly string[] {
-  const made = madeLists(state);
-  return state.configs.flatMap(({ name, bytes }) =>
-    made[name] !== undefined && bytes !== undefined && readConfig(name, bytes).kind === "invalid" ? [name] : [],
-  );
-}
-
 /**
  * Keeps the chain from moving to the next configuration while the owner writes the first one: an invalid or missing
- * file gets a moment to become valid. Serves every way to chain the runtime's own configuration: the name of the list is also that
- * of a drop-in's folder. Only edits make lists of ours.
+ * file gets a moment to become valid. Serves every way to chain the runtime's own configuration: the name of the list is
+ * also that of a drop-in's folder.
  */
 export class SettleDelay {
   private active: string | undefined;
@@ -40,11 +31,9 @@ export class SettleDelay {
   }
 
   private oddity(state: NodeState, plan: Plan): string | undefined {
-    const begun = begunLists(state);
-    if (begun.length > 0) return ["begun", ...begun].join(" ");
     if (plan.active === undefined || plan.active === this.active) return undefined;
     const broken = plan.findings.map(({ file }) => file);
-    const present = [...state.configs.map(({ name }) => name), ...Object.values(state.journal?.made ?? {})];
+    const present = state.configs.flatMap((file) => [file.name, madeFrom(file, state)]);
     const gone = this.active !== undefined && !present.includes(this.active);
     return broken.length > 0 || gone ? [plan.active, ...broken, gone].join(" ") : undefined;
   }

@@ -1,10 +1,8 @@
-import { hex, textOf, utf8 } from "../../system/bytes";
-import { sha256 } from "../../system/crypto";
+import { textOf, utf8 } from "../../system/bytes";
 
 /**
- * What the installer must know after a crash and cannot derive from the node's files. `made` and `links` serve edited
- * lists and are empty on a node with a drop-in; `folders` serves drop-ins, `auxiliary` Multus; the rest serves every way
- * to chain.
+ * What the installer must know after a crash and cannot derive from the node's files. `folders` serves drop-ins,
+ * `auxiliary` Multus; the rest serves every way to chain.
  */
 export interface Journal {
   readonly version: 1;
@@ -21,10 +19,6 @@ export interface Journal {
   readonly failed?: string | undefined;
   /** The installer that has the node does not chain. @default false */
   readonly unchained?: boolean | undefined;
-  /** Lists made from a single plugin's configuration: the list's file name, and the original's. */
-  readonly made: Readonly<Record<string, string>>;
-  /** Lists made from a link's target: the list's file name, and the {@link digest} of the target's content. */
-  readonly links?: Readonly<Record<string, string>> | undefined;
   /** Folders with our drop-in. */
   readonly folders?: readonly string[] | undefined;
   /**
@@ -34,14 +28,8 @@ export interface Journal {
   readonly auxiliary?: readonly string[] | undefined;
 }
 
-/** Identifies a content. */
-export const digest = (bytes: Uint8Array): string => hex(sha256(bytes));
-
 const list = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) ? value.filter((each) => typeof each === "string") : undefined;
-
-const texts = (map: object = {}): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(map).filter(([, value]) => typeof value === "string"));
 
 /** A node does not run more pods of one DaemonSet at the same time. */
 const MOST_FORMER = 8;
@@ -76,7 +64,7 @@ export function encodeJournal(journal: Journal): Uint8Array {
 /** Undefined if the content is not a journal; then only the node's files decide. */
 export function decodeJournal(bytes: Uint8Array): Journal | undefined {
   try {
-    const { version, owner, left, former, failed, unchained, made, links, folders, auxiliary } = JSON.parse(
+    const { version, owner, left, former, failed, unchained, folders, auxiliary } = JSON.parse(
       textOf(bytes),
     ) as Partial<Journal>;
     if (version !== 1 || typeof owner !== "string") return undefined;
@@ -87,8 +75,6 @@ export function decodeJournal(bytes: Uint8Array): Journal | undefined {
       former: list(former),
       failed: typeof failed === "string" ? failed : undefined,
       unchained: unchained === true || undefined,
-      made: texts(made),
-      links: links === undefined ? undefined : texts(links),
       folders: list(folders),
       auxiliary: list(auxiliary),
     };

@@ -172,7 +172,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     kind: "runtime",
     file: "installer/state/journal.ts",
     from: '".linkerd-cni-original"',
-    to: '".linkerd-cni-original.conflist"',
+    to: '".bak.conflist"',
   },
   "the stanza comes first in a list": {
     kind: "runtime",
