@@ -22,9 +22,8 @@ import { stanzaForNode } from "./reconcile/stanza";
 import { askForDaemonSet, decide, decideBySettings, type StopDecision } from "./reconcile/stop-decision";
 import type { Settings } from "./settings";
 import { readAttachments } from "./state/attachments";
-import { linkedDirectories } from "./state/links";
 import { Mounts } from "./state/mounts";
-import { foldersWithDropin } from "./state/observe";
+import { watchedDirectories } from "./state/observe";
 import { type Paths, pathsOf } from "./state/paths";
 import { pluginFile } from "./state/plugin-file";
 import { StartupTaint } from "./taint";
@@ -199,11 +198,7 @@ export class Service {
   private watched(): readonly string[] {
     const { settings } = this.deps;
     const mounted = "file" in settings.stanza ? [dirname(settings.stanza.file)] : [];
-    const { netDir, binDir } = this.paths;
-    const linked = linkedDirectories(netDir, this.paths);
-    // Drop-ins that runtimes append count, not only the list.
-    const below = foldersWithDropin(this.paths);
-    return [...new Set([netDir, binDir, ...mounted, ...linked, ...below])];
+    return [...watchedDirectories(this.paths), ...mounted];
   }
 
   private readEarlier(): void {

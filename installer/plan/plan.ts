@@ -132,7 +132,7 @@ function standsFor(list: FoundFile, original: Uint8Array): boolean {
 }
 
 /** Names of single plugins' files that are set aside while their original name is free. */
-function setAside({ configs, originals }: NodeState): readonly string[] {
+export function setAside({ configs, originals }: NodeState): readonly string[] {
   const present = new Set(configs.map(({ name }) => name));
   return [...originals.keys()].filter((name) => !name.endsWith(".conflist") && !present.has(name));
 }
@@ -150,7 +150,7 @@ const madeName = (from: string): string => `${from}${MADE}`;
 const singleOf = (list: string): string | undefined => (list.endsWith(MADE) ? list.slice(0, -MADE.length) : undefined);
 
 /** The file that a list of ours is made from; undefined for other lists, and if the file is lost. */
-export function madeFrom({ name }: FoundFile, { configs, originals }: NodeState): string | undefined {
+function madeFrom({ name }: FoundFile, { configs, originals }: NodeState): string | undefined {
   const from = singleOf(name);
   const isThere = from !== undefined && (originals.has(from) || configs.some((file) => file.name === from));
   return isThere ? from : undefined;

@@ -8,7 +8,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { foldersWithDropin } from "../state/observe";
+import { watchedDirectories } from "../state/observe";
+import type { Paths } from "../state/paths";
 import { LIST, Node, SINGLE } from "./node.testing";
 
 const NAME = "10-k.conflist";
@@ -449,7 +450,9 @@ test("a drop-in that was left behind is removed by the next installer, although 
 
 test("the folders with our drop-in are watched, even during a problem", async () => {
   on({ [NAME]: LIST });
-  const watched = () => foldersWithDropin({ netDir: node.path("net.d"), auxiliary: dropin("vendor") });
+  const at = (netDir: string, auxiliary: string) =>
+    watchedDirectories({ netDir, binDir: "bin", auxiliary } as unknown as Paths).slice(2);
+  const watched = () => at(node.path("net.d"), dropin("vendor"));
   mkdirSync(folder("other"));
   expect(watched()).toEqual([]);
   mkdirSync(folder("vendor"));
@@ -457,7 +460,7 @@ test("the folders with our drop-in are watched, even during a problem", async ()
   writeFileSync(node.path("net.d", "k", "50-broken.conf"), "{");
   expect((await node.installer().reconcile()).problem).toBeDefined();
   expect(watched()).toEqual([folder(), folder("vendor")]);
-  expect(foldersWithDropin({ netDir: node.path("absent"), auxiliary: node.path("absent", "x.conf") })).toEqual([]);
+  expect(at(node.path("absent"), node.path("absent", "x.conf"))).toEqual([]);
 });
 
 describe("in the auxiliary chain of Multus", () => {

@@ -1,3 +1,4 @@
+import { CHAINED_NOTE } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
@@ -17,15 +18,6 @@ import { observe } from "../state/observe";
 import type { Paths } from "../state/paths";
 import { failureOf, type PluginFile } from "../state/plugin-file";
 import type { Instruments } from "../telemetry/instruments";
-import {
-  blockedMessage,
-  chainedMessage,
-  hiddenMessage,
-  passedOverMessage,
-  renamedMessage,
-  replacedMessage,
-  sayOnce,
-} from "./messages";
 import { callsPlugin, type Look, Ownership, type Turn, whyNoChain } from "./ownership";
 import { RuntimeReads } from "./runtime-reads";
 import { SettleDelay } from "./settle-delay";
@@ -121,6 +113,51 @@ function contestedPath(changes: readonly Change[]): string {
   return (last?.do === "aside" ? last.from : last?.path) ?? "";
 }
 
+/** The result of a step, or of all: done, out of date (then the node is observed again), or why it is not done. */
+type Outcome = "done" | "out of date" | Status;
+
+function renamedMessage(path: string): string {
+  const single = path.replace(/\.conflist$/, ".conf");
+  return `${path} was probably ${single} before linkerd's own installer renamed it and changed its name and version: it stays a list; to get ${single} back, let its owner write it again`;
+}
+
+function hiddenMessage(path: string, reason: string, remedy: string): string {
+  return `${path} ${reason}: it comes first, so the installer cannot tell which configuration the node uses; ${remedy}`;
+}
+
+const BLOCKS = "containerd does not use the files after it, and keeps the node NotReady while it cannot load it";
+const REMEDY = "correct the file or move it out of the directory";
+
+/** A broken file comes first, and the runtime does not skip it. */
+function blockedMessage(path: string, reason: string): string {
+  return `${path} ${reason}: it comes first; ${BLOCKS}: ${REMEDY}`;
+}
+
+/** A broken file comes before the configuration in force. */
+function passedOverMessage(path: string, reason: string, passesOver: boolean | undefined): string {
+  return `${path} ${reason}: skipped${passesOver === undefined ? ` by CRI-O; ${BLOCKS}: ${REMEDY}` : ""}`;
+}
+
+/** Another installer has started on this node. */
+function replacedMessage(path: string): string {
+  return `${path} was replaced by another plugin that works, so it stays: another installer, such as linkerd's, has started on this node; restart this pod to install ours again`;
+}
+
+/** Pods are chained: where, how, and why. */
+function chainedMessage(path: string, { way, why }: Choice): string {
+  const what = way === "edit" ? "ends in our stanza" : "holds our stanza";
+  return `${path} ${what}: ${CHAINED_NOTE} (${way}: ${why})`;
+}
+
+/** Logs a message when it is new, not at every look. */
+function sayOnce(say: (message: string) => void): (messages: readonly string[]) => void {
+  let said: ReadonlySet<string> = new Set();
+  return (messages) => {
+    for (const message of messages) if (!said.has(message)) say(message);
+    said = new Set(messages);
+  };
+}
+
 /** Brings a node into the wanted state, keeps it there, and restores it. */
 export class Reconciler {
   private readonly warn: (messages: readonly string[]) => void;
@@ -165,7 +202,10 @@ export class Reconciler {
    * Observes the node and applies the necessary changes. Never throws. `now` is in milliseconds of a monotonic clock.
    */
   async reconcile(now: number): Promise<Status> {
-    const status = await this.look(now);
+    const status = await this.untilCurrent(now).catch((error) => {
+      this.deps.instruments.failures.inc();
+      return { problem: reasonOf(error) } as Status;
+    });
     this.complain(status.problem === undefined ? [] : [status.problem]);
     const { chain, choice } = status;
     this.announce(chain === undefined || choice === undefined ? [] : [chainedMessage(chain, choice)]);
@@ -223,40 +263,37 @@ export class Reconciler {
     return true;
   }
 
-  private async look(now: number): Promise<Status> {
-    try {
-      return await this.install(now);
-    } catch (error) {
-      this.deps.instruments.failures.inc();
-      return { problem: reasonOf(error) };
-    }
-  }
-
-  private async install(now: number): Promise<Status> {
+  private async untilCurrent(now: number): Promise<Status> {
     for (let round = 1; round <= MOST_ROUNDS; round += 1) {
-      const status = await this.lookOnce(now);
-      if (status !== undefined) return status;
+      const outcome = await this.look(now);
+      if (typeof outcome === "object") return outcome;
     }
     return { problem: `${this.deps.paths.netDir} is being changed: waiting`, againInMs: BUSY_MS };
   }
 
-  /** Undefined if the state is out of date and must be observed again. */
-  private async lookOnce(now: number): Promise<Status | undefined> {
+  /** Observes the node, plans its changes, and applies them if the node is ours. */
+  private async look(now: number): Promise<Outcome> {
     const { paths, plugin, owner } = this.deps;
     const state = observe(paths, plugin);
     if (state.directories.problem !== undefined) return { problem: state.directories.problem };
     const given = this.deps.wanted();
     const keepsPlugin = await this.isReplaced(state);
     const wanted: Wanted = { owner, ...given, keepsPlugin, unread: this.reads.isUnread(given.runtime, now) };
-    const plan = planInstall(state, paths, wanted);
-    const turn = await this.ownership.turn({ state, plan, wanted }, now);
+    const look = { state, plan: planInstall(state, paths, wanted), wanted };
+    const turn = await this.ownership.turn(look, now);
     const { journal } = state;
     // Until the journal says so, another installer may have it, which then serves.
     this.owns = turn.is === "ours" && (journal === undefined || journal.left === true || journal.owner === owner);
-    if (turn.is === "theirs") return this.left(turn, { state, plan, wanted });
+    if (turn.is === "theirs") return this.left(turn, look);
     this.tellTaken(state);
-    const againInMs = this.settleDelay.waitMs(state, plan, now);
+    const againInMs = this.settleDelay.waitMs(state, look.plan, now);
     if (againInMs > 0) return { problem: `${paths.netDir} is being changed: waiting`, againInMs };
+    this.warnOf(look);
+    return this.apply(look, now);
+  }
+
+  private warnOf({ state, plan, wanted }: Look): void {
+    const { paths } = this.deps;
     const passesOver = this.deps.passesOverBroken();
     const passed = passesOver === false ? [] : plan.findings.filter(({ hidden }) => hidden === undefined);
     this.warn([
@@ -264,9 +301,8 @@ export class Reconciler {
       ...plan.renamed.map((name) => renamedMessage(join(paths.netDir, name))),
       ...plan.neighbours.warnings,
       ...state.hiddenAuxiliary.map(leftMessage),
-      ...(keepsPlugin ? [replacedMessage(paths.plugins[0] ?? "")] : []),
+      ...(wanted.keepsPlugin === true ? [replacedMessage(paths.plugins[0] ?? "")] : []),
     ]);
-    return this.take({ state, plan, wanted }, now);
   }
 
   /**
@@ -297,31 +333,37 @@ export class Reconciler {
     return { problem: `${owner} keeps the node: ${hadIt ? problem : why}`, againInMs };
   }
 
-  /** Takes the due steps in order; a step that is not due yet delays the later ones. */
-  private async take(look: Look, now: number): Promise<Status | undefined> {
-    const { plan, wanted } = look;
+  /** Takes the steps in order; one that is not done yet delays the later ones. */
+  private async apply(look: Look, now: number): Promise<Outcome> {
+    let failed: Status | undefined;
     let changed = false;
-    // A plugin that stays because ours does not work remains chained.
-    let kept: Status | undefined;
     for (const step of STEPS) {
-      if (step === "chain") {
-        // A chain with a plugin that does not run would keep the node from starting pods.
-        const failure = await failureOf(this.deps.paths, this.deps.plugin, plan.choice?.way);
-        if (failure !== undefined) return kept ?? { problem: failure };
-        // Owners may write their files while the plugin is copied.
-        if (changed) return undefined;
-        if (await this.reads.isRefused(look, now)) return undefined;
+      const outcome = step === "chain" ? await this.chain(look, changed, now) : await this.step(step, look, now);
+      if (outcome === "out of date") return outcome;
+      if (outcome === "done") {
+        changed ||= look.plan.steps[step].length > 0;
+        continue;
       }
-      const outcome = await this.step(step, look, now);
-      if (outcome === "out of date") return undefined;
-      if (typeof outcome === "object" && step === "plugin") kept ??= outcome;
-      else if (typeof outcome === "object") return kept ?? outcome;
-      changed ||= outcome === "changed";
-      const unread = step === "chain" ? await this.reads.whyUnread(look, outcome === "changed", now) : undefined;
-      if (unread !== undefined) return kept ?? { problem: unread, againInMs: WAITING_MS };
+      failed ??= outcome;
+      // A plugin that stays because ours does not work remains chained.
+      if (step !== "plugin") return failed;
     }
-    const status = this.taken(plan, wanted);
-    return kept ?? status;
+    const status = this.taken(look);
+    return failed ?? status;
+  }
+
+  /** Takes the step of the chain, if the plugin runs and the runtime reads the chain. */
+  private async chain(look: Look, changed: boolean, now: number): Promise<Outcome> {
+    const { paths, plugin } = this.deps;
+    // A chain with a plugin that does not run would keep the node from starting pods.
+    const failure = await failureOf(paths, plugin, look.plan.choice?.way);
+    if (failure !== undefined) return { problem: failure };
+    // Owners may write their files while the plugin is copied.
+    if (changed || (await this.reads.isRefused(look, now))) return "out of date";
+    const outcome = await this.step("chain", look, now);
+    if (outcome !== "done") return outcome;
+    const problem = await this.reads.whyUnread(look, look.plan.steps.chain.length > 0, now);
+    return problem === undefined ? outcome : { problem, againInMs: WAITING_MS };
   }
 
   /** The problem of a file that keeps the runtime from reading the chain. */
@@ -336,7 +378,7 @@ export class Reconciler {
     return problem;
   }
 
-  private taken(plan: Plan, wanted: Wanted): Status {
+  private taken({ plan, wanted }: Look): Status {
     const { paths } = this.deps;
     this.settleDelay.settled(plan);
     const problem = this.blocked(plan) ?? plan.neighbours.problem;
@@ -351,11 +393,11 @@ export class Reconciler {
     return { chain, choice };
   }
 
-  /** Takes one step; returns a status if it failed or must wait. */
-  private async step(step: Step, look: Look, now: number): Promise<Status | "nothing" | "changed" | "out of date"> {
+  /** Takes one step, if it is due. */
+  private async step(step: Step, look: Look, now: number): Promise<Outcome> {
     const { plan } = look;
     const changes = plan.steps[step];
-    if (changes.length === 0) return "nothing";
+    if (changes.length === 0) return "done";
     const attempt = step === "chain" && callsPlugin(look) ? "stanza" : step;
     const tries = this.triesOf(attempt, look, now);
     const path = contestedPath(changes);
@@ -379,7 +421,7 @@ export class Reconciler {
     }
     tries.lastAt = now;
     tries.isRepair = true;
-    return tries.failure === undefined ? "changed" : { problem: tries.failure };
+    return tries.failure === undefined ? "done" : { problem: tries.failure };
   }
 
   /** The tries of a step: none if the wanted content has changed, since then no other program caused the step. */

@@ -1,4 +1,4 @@
-import { madeFrom, type Plan } from "../plan/plan";
+import { type Plan, setAside } from "../plan/plan";
 import type { NodeState } from "../state/node-state";
 
 /** How long a file may be half-written, or missing between delete and create, before its absence counts. */
@@ -33,7 +33,7 @@ export class SettleDelay {
   private oddity(state: NodeState, plan: Plan): string | undefined {
     if (plan.active === undefined || plan.active === this.active) return undefined;
     const broken = plan.findings.map(({ file }) => file);
-    const present = state.configs.flatMap((file) => [file.name, madeFrom(file, state)]);
+    const present = [...state.configs.map(({ name }) => name), ...setAside(state)];
     const gone = this.active !== undefined && !present.includes(this.active);
     return broken.length > 0 || gone ? [plan.active, ...broken, gone].join(" ") : undefined;
   }

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { LIST, Node } from "../reconcile/node.testing";
-import { linkedDirectories } from "./links";
+import { watchedDirectories } from "./observe";
+import type { Paths } from "./paths";
 
 let node: Node;
 const on = (files: Readonly<Record<string, string>>): Node => {
@@ -39,8 +40,9 @@ test("a link that leads through a file is not a directory to watch", () => {
   writeFileSync(node.path("real"), LIST);
   symlinkSync("../real/10-k.conflist", node.path("net.d", "10-k.conflist"));
   symlinkSync("../real", node.path("net.d", "20-k.conflist"));
-  const view = { mountPrefix: node.root, mounted: [node.path("net.d")] };
-  expect(linkedDirectories(node.path("net.d"), view)).toEqual([node.root]);
+  const [netDir, binDir] = [node.path("net.d"), node.path("bin")];
+  const paths = { netDir, binDir, mountPrefix: node.root, mounted: [netDir] } as unknown as Paths;
+  expect(watchedDirectories(paths)).toEqual([netDir, binDir, node.root]);
 });
 
 test("the target of a link counts more than what others add to the list made from it", async () => {
@@ -56,12 +58,6 @@ test("the target of a link counts more than what others add to the list made fro
   expect(node.types("10-k.conflist")).toEqual(["bridge", "linkerd-cni"]);
   await installer.remove(false);
   expect(readlinkSync(node.path("net.d", "10-k.conflist"))).toBe("../real");
-});
-
-test("a directory that cannot be listed has no links, and reading its files reports why", () => {
-  on({});
-  symlinkSync("circle", node.path("circle"));
-  expect(linkedDirectories(node.path("circle"), { mountPrefix: "", mounted: [] })).toEqual([]);
 });
 
 describe("a configuration that is a link", () => {

@@ -1,7 +1,5 @@
-import { type Dirent, existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
-import { isConfigName } from "../../cni/conflist/read";
+import { lstatSync, readlinkSync } from "node:fs";
 import { dirname, join, resolve } from "../../system/path";
-import { nameOfOriginal } from "./journal";
 
 /** The mounts of the node's files. */
 export interface View {
@@ -35,30 +33,4 @@ export function locate(path: string, { mountPrefix, mounted }: View): Located {
     const outside = mountPrefix !== "" && !mounted.some((directory) => here.startsWith(`${directory}/`));
     return { path: here, hidden: found === undefined && outside };
   }
-}
-
-/** The directory of a file; empty if its links lead nowhere, which reading the file reports. */
-function directoryOf(path: string, view: View): readonly string[] {
-  try {
-    return [dirname(locate(path, view).path)];
-  } catch {
-    return [];
-  }
-}
-
-/** The entries of a directory; empty if it cannot be read, which reading its files reports. */
-export function entriesOf(directory: string): readonly Dirent[] {
-  try {
-    return readdirSync(directory, { withFileTypes: true });
-  } catch {
-    return [];
-  }
-}
-
-/** Other directories that the links of a directory lead to. */
-export function linkedDirectories(directory: string, view: View): readonly string[] {
-  const lying = entriesOf(directory)
-    .filter((entry) => entry.isSymbolicLink() && isConfigName(nameOfOriginal(entry.name) ?? entry.name))
-    .flatMap(({ name }) => directoryOf(join(directory, name), view));
-  return [...new Set(lying)].filter((each) => each !== directory && existsSync(each));
 }

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { type Dirent, existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { DROPIN_FILE, dropinFolder, isDropinName } from "../../cni/conflist/dropin";
 import { isConfigName, MAX_CONFIG_BYTES, readConfig } from "../../cni/conflist/read";
 import { reasonOf } from "../../cni/errors";
@@ -6,7 +6,7 @@ import { equal } from "../../system/bytes";
 import { basename, dirname, join } from "../../system/path";
 import { compareDirectories } from "./directories";
 import { decodeJournal, nameOfOriginal } from "./journal";
-import { entriesOf, locate, type View } from "./links";
+import { locate, type View } from "./links";
 import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "./node-state";
 import { isTemporary, type Paths } from "./paths";
 import type { PluginFile } from "./plugin-file";
@@ -114,12 +114,40 @@ function findDropins(folders: readonly string[], configs: readonly FoundFile[], 
   );
 }
 
-/** Paths of folders with our current or planned drop-in, whose other drop-ins count. */
-export function foldersWithDropin({ netDir, auxiliary }: Pick<Paths, "netDir" | "auxiliary">): readonly string[] {
-  const below = entriesOf(netDir).filter((entry) => entry.isDirectory());
-  const folders = below.map(({ name }) => join(netDir, name)).filter((path) => existsSync(join(path, DROPIN_FILE)));
-  const vendors = auxiliary === undefined ? [] : [dirname(auxiliary)].filter((path) => existsSync(path));
-  return [...new Set([...folders, ...vendors])];
+/** The entries of a directory; empty if it cannot be read, which observing the node reports. */
+function entriesOf(directory: string): readonly Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+/** The directory of a file; empty if its links lead nowhere, which reading the file reports. */
+function directoryOf(path: string, view: View): readonly string[] {
+  try {
+    return [dirname(locate(path, view).path)];
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * The directories whose changes count: the node's, those that links of configurations lead to, and folders with our
+ * drop-in, or for it, because other drop-ins there count, too.
+ */
+export function watchedDirectories(paths: Paths): readonly string[] {
+  const { netDir, binDir, auxiliary } = paths;
+  const entries = entriesOf(netDir);
+  const linked = entries
+    .filter((entry) => entry.isSymbolicLink() && isConfigName(nameOfOriginal(entry.name) ?? entry.name))
+    .flatMap(({ name }) => directoryOf(join(netDir, name), paths));
+  const dropins = entries
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => join(netDir, name, DROPIN_FILE))
+    .filter((path) => existsSync(path));
+  const folders = [...dropins, ...(auxiliary === undefined ? [] : [auxiliary])].map(dirname);
+  return [...new Set([netDir, binDir, ...[...linked, ...folders].filter((path) => existsSync(path))])];
 }
 
 /** Temporary files left by a crash in a directory. */

@@ -25,11 +25,11 @@ function nodeWith(configs: Readonly<Record<string, string>>): TestNode {
 const server = () => ({ KUBERNETES_SERVICE_PORT: String(api.port) });
 
 /** A crash must leave a node that starts pods, that the next start finishes, and that can be put back. */
-async function recovers(node: TestNode, before: object): Promise<void> {
+async function recovers(node: TestNode, list: string, before: object): Promise<void> {
   expect(node.broken()).toEqual([]);
   const next = node.start(server());
   await next.says(CHAINED);
-  expect(node.isChained("10-k.conflist")).toBe(true);
+  expect(node.isChained(list)).toBe(true);
   expect(node.broken()).toEqual([]);
   expect(await next.stop()).toBe(0);
   expect(node.content()).toEqual(before);
@@ -58,8 +58,11 @@ test("the shipped installer, killed at 20 random moments, never leaves a broken 
     await installer.stop("SIGKILL");
     expect(each.broken()).toEqual([]);
   }
-  for (const each of [node, single]) {
-    await recovers(each, before.get(each) ?? {});
+  for (const [each, list] of [
+    [node, "10-k.conflist"],
+    [single, "10-k.conf.linkerd-cni.conflist"],
+  ] as const) {
+    await recovers(each, list, before.get(each) ?? {});
     each.delete();
   }
   process.stdout.write(`killed ${times.starting} times while starting, ${times.stopping} times while stopping\n`);

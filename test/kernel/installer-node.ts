@@ -227,7 +227,7 @@ export class TestNode {
     writeFileSync(join(this.netDir, `${name}.linkerd-cni-original`), this.read(name));
     list.plugins.push({ type: "linkerd-cni", kubernetes: { kubeconfig }, former: true });
     this.write(name, JSON.stringify(list));
-    this.write("linkerd-cni.journal", JSON.stringify({ version: 1, owner: "former", left: true, made: {} }));
+    this.write("linkerd-cni.journal", JSON.stringify({ version: 1, owner: "former", left: true }));
   }
 
   /** Whether the node's plugin runs. */
