@@ -34,7 +34,7 @@ function takesValues(command: Command): Command {
     .addOption(
       repeated(
         "-f, --values <files>",
-        "Values from YAML files or URLs, comma-separated, - for standard input; may be repeated",
+        "Values from YAML files, comma-separated, - for standard input; may be repeated",
       ),
     )
     .addOption(repeated("--set <name=value>", "Values, as helm reads them; may be repeated"))
@@ -56,7 +56,7 @@ function addInstall(program: Command, io: Io): void {
     .option("--ignore-cluster", "Accepted for compatibility: this command never asks the cluster");
   for (const flag of unusedClusterFlags()) command.addOption(flag);
   takesValues(command).action(async (options: RenderOptions) => {
-    const values = await givenValues(options, io);
+    const values = givenValues(options, io);
     io.out(formatted(installed(values, options.cniNamespace), options.output));
   });
 }
@@ -85,7 +85,7 @@ function addUninstall(program: Command, io: Io): void {
     .option("--ignore-cluster", "Do not ask the cluster for objects of kinds that only some clusters know");
   for (const flag of clusterFlags()) command.addOption(flag);
   takesValues(command).action(async (options: UninstallOptions) => {
-    const values = await givenValues(options, io);
+    const values = givenValues(options, io);
     const { cniNamespace, output } = options;
     // Wrong values are refused before the cluster is asked.
     installed(values, cniNamespace);

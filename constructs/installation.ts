@@ -60,10 +60,6 @@ interface SharedValues {
   readonly networkPolicy: { readonly enabled: Input<boolean> };
 }
 
-/** Whether two namespaces are known and differ. */
-const isOther = (one: Input<string>, other: Input<string>): boolean =>
-  typeof one === "string" && typeof other === "string" && one !== other;
-
 /** Resources with one name in one namespace, rendered from values. */
 export abstract class Installation<M extends ValueMembers> extends Construct {
   /** The values: known ones, and in a Helm chart references to `.Values`. */
@@ -84,7 +80,7 @@ export abstract class Installation<M extends ValueMembers> extends Construct {
     this.namespace = namespace ?? this.defaultNamespace();
     const early = [...problems, ...namespaceProblems(this.namespace)];
     this.node.addValidation({
-      validate: () => (early.length > 0 ? early : [...this.rivals(), ...this.problemsOfParts()]),
+      validate: () => (early.length > 0 ? early : this.problemsOfParts()),
     });
   }
 
@@ -181,26 +177,6 @@ export abstract class Installation<M extends ValueMembers> extends Construct {
       }
     });
     return [...new Set(problems)];
-  }
-
-  /**
-   * Earlier installations that this one would overwrite: in the same chart, or in another namespace, since they have the
-   * same cluster-scoped resources. Installations in one namespace of two charts may be for two clusters.
-   */
-  private rivals(): string[] {
-    const { namespace, identity } = this;
-    const all = this.node.root.node.findAll().filter((each) => each instanceof Installation);
-    const place = (each: Installation<ValueMembers>) =>
-      `${each.node.path}${typeof each.namespace === "string" ? ` in namespace ${each.namespace}` : ""}`;
-    return all
-      .slice(0, all.indexOf(this))
-      .filter((each) => each.identity.name === identity.name)
-      .filter((each) => Chart.of(each) === Chart.of(this) || isOther(each.namespace, namespace))
-      .map(
-        (each) =>
-          `${place(each)} and ${place(this)} both have the ClusterRole ${identity.name}: a cluster can have one of ` +
-          "them; use an App for each cluster",
-      );
   }
 
   private get shared(): SharedValues {

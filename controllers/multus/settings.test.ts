@@ -66,14 +66,12 @@ describe("every form of a flag", () => {
 });
 
 test.each([
-  [["-cni-namespace=A_b"], '--cni-namespace "A_b" is not a name such as linkerd-cni'],
   [["-cni-kubeconfig", "relative"], '--cni-kubeconfig "relative" is not an absolute path'],
   [["-webhook-port", "70000"], '--webhook-port "70000" is not a port'],
   [["-linkerd-proxy-uid-offset", "-5"], '--linkerd-proxy-uid-offset "-5" is not a whole number from 0'],
   [["-leader-elect=maybe"], '-leader-elect "maybe" is not true or false'],
   [["-requests-per-second=0"], '--requests-per-second "0" is not a number above 0'],
   [["-webhook-certificates=own"], '--webhook-certificates "own" is not one of self, mounted'],
-  [["-namespace-uid-range-annotation=a b"], "is not an annotation's name such as openshift.io/sa.scc.uid-range"],
   [["-webhook-port"], "--webhook-port has no value: write --webhook-port=VALUE"],
   [["multus"], '"multus" is not a flag: flags are --name value or --name=value'],
   [["--"], '"--" is not a flag: flags are --name value or --name=value'],

@@ -44,13 +44,6 @@ const FLAGS = {
 /** With this value instead of an address, linkerd's operator does not serve metrics. */
 const NO_ADDRESS = "0";
 
-const LABEL = { pattern: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, what: "a name such as linkerd-cni" };
-const NAME = { pattern: /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/, what: "a name such as linkerd-multus" };
-const ANNOTATION = {
-  pattern: /^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-._A-Za-z0-9]{0,61}[A-Za-z0-9])?$/,
-  what: "an annotation's name such as openshift.io/sa.scc.uid-range",
-};
-
 /** Reads the command line and the environment. @throws an Error that lists all problems */
 export function readSettings(args: readonly string[], environment: Environment) {
   const read = new SettingsReader({ environment, args, flags: FLAGS });
@@ -59,25 +52,25 @@ export function readSettings(args: readonly string[], environment: Environment) 
     logLevel: read.flag(OperatorFlag.logLevel).oneOf(LOG_LEVELS),
     logFormat: read.flag(OperatorFlag.logFormat).oneOf(LOG_FORMATS),
     /** Namespace of ConfigMap linkerd-cni-config. */
-    cniNamespace: read.flag(OperatorFlag.cniNamespace).matching(LABEL),
+    cniNamespace: read.flag(OperatorFlag.cniNamespace).value,
     /** Namespace of Linkerd's control plane. */
-    linkerdNamespace: read.flag(OperatorFlag.linkerdNamespace).matching(LABEL),
+    linkerdNamespace: read.flag(OperatorFlag.linkerdNamespace).value,
     /** Path of the plugin's kubeconfig on the nodes. */
     cniKubeconfig: read.flag(OperatorFlag.cniKubeconfig).absolutePath(),
     /** Name of the namespaces' annotation with the range of user ids, `FIRST/SIZE`. */
-    uidRangeAnnotation: read.flag(OperatorFlag.uidRangeAnnotation).matching(ANNOTATION),
+    uidRangeAnnotation: read.flag(OperatorFlag.uidRangeAnnotation).value,
     /** Added to the first user id of the range. */
     proxyUidOffset: read.flag(OperatorFlag.proxyUidOffset).integer(),
     webhook: {
       port: read.flag(OperatorFlag.webhookPort).port(),
       /** Name of its Service, in the operator's namespace. */
-      service: read.flag(OperatorFlag.webhookService).matching(LABEL),
+      service: read.flag(OperatorFlag.webhookService).value,
       /** Name of the MutatingWebhookConfiguration whose caBundle the operator maintains. */
-      configuration: read.flag(OperatorFlag.webhookConfiguration).matching(NAME),
+      configuration: read.flag(OperatorFlag.webhookConfiguration).value,
       /** `self`: made and rotated here; `mounted`: read from `certificateDir`. */
       certificates: read.flag(OperatorFlag.certificates).oneOf(CERTIFICATE_SOURCES),
       /** Name of the Secret with the operator's certificate. */
-      certificateSecret: read.flag(OperatorFlag.certificateSecret).matching(NAME),
+      certificateSecret: read.flag(OperatorFlag.certificateSecret).value,
       /** Directory with `tls.crt` and `tls.key`. */
       certificateDir: read.flag(OperatorFlag.certificateDir).absolutePath(),
       /** Validity of the operator's certificate. */
