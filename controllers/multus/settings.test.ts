@@ -35,36 +35,6 @@ test("defaults equal those of linkerd's operator", () => {
   });
 });
 
-describe("every form of a flag", () => {
-  test.each([
-    [["-cni-namespace", "kube-cni"]],
-    [["--cni-namespace", "kube-cni"]],
-    [["-cni-namespace=kube-cni"]],
-    [["--cni-namespace=kube-cni"]],
-    [["-cni-namespace", "first", "--cni-namespace=kube-cni"]],
-  ])("%j", (args) => {
-    expect(read(...args).cniNamespace).toBe("kube-cni");
-  });
-
-  test.each([
-    [["-leader-elect"], true],
-    [["--leader-elect"], true],
-    [["-leader-elect=false"], false],
-    [["--leader-elect=F"], false],
-    [["-leader-elect", "false"], false],
-    [["-leader-elect", "true"], true],
-  ])("%j", (args, wanted) => {
-    const settings = read(...args, "-log-level=debug");
-    expect([settings.leaderElect, settings.logLevel]).toEqual([wanted, "debug"]);
-  });
-
-  test("a value may contain an equals sign, an address may have a host, and 0 disables metrics", () => {
-    expect(read("-cni-kubeconfig=/a=b").cniKubeconfig).toBe("/a=b");
-    expect(read("-health-probe-bind-address=[::1]:1").health).toEqual({ host: "::1", port: 1 });
-    expect(read("-metrics-bind-address", "0").metrics).toBeUndefined();
-  });
-});
-
 test.each([
   [["-cni-kubeconfig", "relative"], '--cni-kubeconfig "relative" is not an absolute path'],
   [["-webhook-port", "70000"], '--webhook-port "70000" is not a port'],

@@ -4,6 +4,7 @@ import { hostArchitecture } from "../../build/architecture";
 import { buildPlugin } from "../../build/programs";
 import { LOOKUP_SOCKET_NAME } from "../../cni/contract";
 import { paths } from "../cluster/paths";
+import { kubeconfig } from "../support/kubeconfig";
 import { MultusApi } from "../support/multus";
 import { Node } from "../support/netns";
 import { buildPrograms } from "../support/program";
@@ -118,15 +119,7 @@ suite("an uninstall under the real Multus", lacking(), () => {
     node = new TestNode({}, plugin);
     copyFileSync(PRIMARY, join(node.binDir, "loopback"));
     const { admin } = cluster.api;
-    const server = `https://${admin.host}:${admin.port}`;
-    const ca = Buffer.from(admin.ca ?? "").toString("base64");
-    const kubeconfig = {
-      clusters: [{ name: "c", cluster: { server, "certificate-authority-data": ca } }],
-      users: [{ name: "u", user: { token: "admin" } }],
-      contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
-      "current-context": "x",
-    };
-    writeFileSync(join(node.root, "admin"), JSON.stringify(kubeconfig));
+    writeFileSync(join(node.root, "admin"), kubeconfig(admin));
     writeFileSync(join(node.accountDir, "token"), "admin");
     writeFileSync(join(node.accountDir, "ca.crt"), admin.ca ?? "");
     node.write("00-multus.conf", JSON.stringify(multusConfig(node)));

@@ -10,15 +10,11 @@ import { frames, Stream } from "../../nri/mux";
 import { FakeRuntime, type Pod } from "../../nri/runtime.testing";
 import { eventually } from "../../system/eventually.testing";
 import { ApiStub, json } from "../support/api-server";
-import { Crowd } from "../support/crowd";
 import { Node, withRunDir } from "../support/netns";
 import { freePort } from "../support/ports";
-import { kilobytes } from "../support/processes";
 import { missing, suite } from "../support/requirements";
 
 const INJECTED = { "linkerd.io/created-by": "linkerd/proxy-injector x", "linkerd.io/proxy-version": "x" };
-/** How many probes in a row fail until it restarts a container. */
-const FAILURE_THRESHOLD = 3;
 const TABLE = ["list", "table", "ip", "linkerd-cni"];
 
 suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"] }), () => {
@@ -75,17 +71,6 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
   /** Waits until a daemon, which may not listen yet, has looked at all pods. */
   const becomesReady = (daemon: Started) =>
     eventually(async () => (await daemon.ask("/ready"))[0] === 200 || undefined);
-
-  /** A probe's answer; that of a later one if the connection is ended, as the kubelet asks again. */
-  async function probed(daemon: Started, path: string): Promise<[number, string]> {
-    for (let failures = 0; ; ) {
-      try {
-        return await daemon.ask(path);
-      } catch (error) {
-        if (++failures === FAILURE_THRESHOLD) throw error;
-      }
-    }
-  }
 
   /** Waits until a daemon's log holds a text. */
   const says = (daemon: Started, text: string) => eventually(() => daemon.output().includes(text) || undefined);
@@ -273,36 +258,6 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
         {},
         withRunDir(api.runDir),
       );
-    });
-  });
-
-  it("uses no more memory after 1,500 sandboxes than after 500", async () => {
-    const meshed = await pod();
-    await together({}, async (runtime, daemon) => {
-      await runtime.synchronized();
-      const resident = () => kilobytes(daemon.child.pid, "VmRSS");
-      const atRest = resident();
-      const sandboxes = async (from: number, to: number) => {
-        for (let each = from; each < to; each++) {
-          const named = {
-            ...meshed,
-            id: `s${each}`,
-            name: `s${each}`,
-            annotations: { ...INJECTED, note: "n".repeat(2000) },
-          };
-          expect(await runtime.run(named)).toBeUndefined();
-          expect(await runtime.create(named)).toBeUndefined();
-          await runtime.removed(named);
-        }
-        await daemon.ask("/metrics");
-      };
-      // The engine collects garbage once there is some.
-      await sandboxes(0, 500);
-      const before = resident();
-      await sandboxes(500, 1500);
-      const after = resident();
-      console.log(`resident kB: at rest ${atRest}, after 500 sandboxes ${before}, after 1,500 ${after}`);
-      expect(after - before).toBeLessThan(200);
     });
   });
 
@@ -530,29 +485,6 @@ suite("the NRI plugin", missing({ root: true, programs: ["nft", "ip", "unshare"]
         expect(daemon.child.exitCode).toBeNull();
       });
     }
-  });
-
-  it.each([
-    ["say nothing", ""],
-    ["send half a request", "GET /live HTTP/1.1\r\n"],
-  ])("answers each probe while clients %s, come by the hundreds, and come again", async (_, sent) => {
-    await together({}, async (runtime, daemon) => {
-      await runtime.synchronized();
-      // More than the server keeps: it ends the oldest for each new one, and they come again.
-      const crowd = new Crowd(daemon.port, sent, { size: 700 });
-      try {
-        await crowd.grown(700);
-        for (let probe = 0; probe < 6; probe++) {
-          expect((await probed(daemon, "/live"))[0]).toBe(200);
-        }
-        const meshed = await pod();
-        expect(await runtime.run(meshed)).toBeUndefined();
-        expect(rules(meshed.path)).toContain("redirect");
-        expect((await probed(daemon, "/nothing"))[0]).toBe(404);
-      } finally {
-        crowd.leave();
-      }
-    });
   });
 
   it("ends at once by SIGTERM, also as the first process of a container", async () => {

@@ -3,7 +3,6 @@ import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { config, environment, prevResult } from "../../plugin/protocol-cases.testing";
-import { ApiProcess } from "../support/api-process";
 import { ApiStub, json } from "../support/api-server";
 import { hasProgram, namespacesMissing, type Ran } from "../support/netns";
 import { PluginNode } from "../support/plugin";
@@ -52,21 +51,6 @@ suite("robustness", missing, () => {
     const input = plugin.input(JSON.stringify(stdin));
     return plugin.node.run("unshare", ["-m", "sh", "-c", script, plugin.executable], { env, input });
   }
-
-  it("200 at once with an API server that takes half a second all succeed", async () => {
-    const server = await ApiProcess.open(plugin.directory);
-    server.prefer();
-    await server.delay(500);
-    const pods = await Promise.all(Array.from({ length: 200 }, () => plugin.node.pod()));
-    const input = { ...config, "run-dir": server.runDir };
-    const named = { CNI_ARGS: "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=meshed" };
-    const calls = await Promise.all(pods.map((netns) => plugin.call(plugin.environment(netns, named), input)));
-    const { requests } = await server.delay(0);
-    server.close();
-    expect(calls.filter(({ status }) => status !== 0)).toEqual([]);
-    expect(requests).toBe(200);
-    for (const netns of pods.slice(0, 5)) expect(rules(netns)).toContain("redirect to");
-  });
 
   it("a pod that ends during the lookup costs no other its namespace: the one that was checked is entered", async () => {
     const doomed = new AbortController();

@@ -17,6 +17,7 @@ import { promisify } from "node:util";
 import { LOOKUP_SOCKET_NAME } from "../../cni/contract";
 import { ANSWER_HEADER, ANSWER_VERSION } from "../../kubernetes/lookup-client";
 import { authority } from "../../system/certificates.testing";
+import { kubeconfig } from "./kubeconfig";
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -98,15 +99,8 @@ export class ApiStub {
   }
 
   /** A kubeconfig as the installer writes it. */
-  kubeconfig(changes: { readonly server?: string; readonly ca?: string } = {}): string {
-    const { server = `https://127.0.0.1:${this.port}`, ca = this.ca } = changes;
-    const cluster = { server, "certificate-authority-data": Buffer.from(ca).toString("base64") };
-    return JSON.stringify({
-      clusters: [{ name: "local", cluster }],
-      users: [{ name: "linkerd-cni", user: { token: "secret" } }],
-      contexts: [{ name: "linkerd-cni-context", context: { cluster: "local", user: "linkerd-cni" } }],
-      "current-context": "linkerd-cni-context",
-    });
+  kubeconfig(): string {
+    return kubeconfig({ host: "127.0.0.1", port: this.port, ca: this.ca, token: "secret" });
   }
 
   /** Answers look-ups, as from the beginning. */

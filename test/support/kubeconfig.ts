@@ -12,7 +12,8 @@ export function kubeconfig(server: Pick<ApiServer, "host" | "port" | "ca" | "tok
     kind: "Config",
     clusters: [{ name: "local", cluster }],
     users: [{ name: "test", user: { token } }],
-    contexts: [{ name: "test", context: { cluster: "local", user: "test" } }],
-    "current-context": "test",
+    // linkerd's plugin takes no context but the one of this name.
+    contexts: [{ name: "linkerd-cni-context", context: { cluster: "local", user: "test" } }],
+    "current-context": "linkerd-cni-context",
   });
 }

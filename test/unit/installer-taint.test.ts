@@ -64,17 +64,6 @@ test("is removed once, by a patch of the installer's node", async () => {
   expect(log).toEqual([`info: removed taint ${KEY} from node node-1: pods that start now are chained`]);
 });
 
-test.each([
-  ["none", undefined],
-  ["others", [{ key: "gpu", effect: "NoSchedule" }]],
-])("a node with %s is not patched", async (_, present) => {
-  taints = present;
-  const startup = startupTaint();
-  await startup.lift();
-  expect(patches).toEqual([]);
-  expect(startup.isDue).toBe(false);
-});
-
 test("a refusal is logged once, and tried again, less and less often", async () => {
   patchStatus = 422;
   const startup = startupTaint();

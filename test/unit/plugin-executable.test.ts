@@ -161,14 +161,6 @@ suite("the executable", missing, () => {
       expect(rules()).toBe("");
     });
 
-    it("an injected pod starts, redirected by its annotations", async () => {
-      const { document, status, stderr } = await call("ADD", injected);
-      expect([status, document]).toEqual([0, prevResult]);
-      expect(stderr).toContain("deciding by the annotations alone");
-      expect(rules()).toContain("redirect to");
-      expect(await call("CHECK", injected)).toMatchObject({ status: 0, stdout: "" });
-    });
-
     it("the installer's own pods start, annotations passed or not", async () => {
       const own = { "own-pods": { namespace: "shop", daemonset: "cart" } };
       const args = `K8S_POD_NAMESPACE=shop;K8S_POD_NAME=cart-x7k2p`;
@@ -219,26 +211,6 @@ suite("the executable", missing, () => {
     const { document } = await plugin.call(plugin.environment(pod), { ...config, args: { cniArgs } });
     expect(document).toEqual(prevResult);
     expect((await plugin.call(plugin.environment(pod), "[".repeat(1_000_000))).document).toMatchObject({ code: 6 });
-  });
-
-  it("asks again if the connection is dropped", async () => {
-    api.answer = (request, response) => {
-      request.socket.destroy();
-      api.answer = meshed;
-      response.destroy();
-    };
-    expect((await plugin.call(plugin.environment(pod), config)).status).toBe(0);
-    expect(api.requests).toHaveLength(2);
-  });
-
-  it("reads a chunked answer that comes in pieces", async () => {
-    api.answer = (_, response) => {
-      response.write('{"kind":"Pod","metadata":{"name":"cart-1","annotations":{"linkerd.io/created-by":');
-      const rest = '"linkerd/proxy-injector x"}},"spec":{"containers":[],"initContainers":[{"name":"linkerd-proxy"}]}}';
-      setTimeout(() => response.end(rest), 20);
-    };
-    expect((await plugin.call(plugin.environment(pod), config)).status).toBe(0);
-    expect(rules()).toContain("redirect");
   });
 
   it("gives up after five seconds without an answer", async () => {

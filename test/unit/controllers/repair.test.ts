@@ -241,6 +241,23 @@ test("retries a refused deletion with back-off", async () => {
   expect(controller.log.join("")).toMatch(/pod shop\/broken could not be deleted: .*500/);
 });
 
+test("a deleted pod that the watch still shows does not count as a new one", async () => {
+  let asked = 0;
+  // Each second time the answer of the time before was lost.
+  api.refuseDelete = () => (asked++ % 2 === 0 ? 500 : 404);
+  const pod = meshedPod("broken", { metadata: ownedBy("web"), status: failing });
+  api.put(pod);
+  controller = await RunningController.start(api, { speed: 100 });
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    await until("two attempts", () => asked >= 2 * attempt);
+    api.put(pod);
+  }
+  api.refuseDelete = () => undefined;
+  await until("a decision", () => api.events.length === 1);
+  expect(api.events).toMatchObject([{ reason: "LinkerdCNINotConfigured" }]);
+  expect(await controller.metric("suspensions_total")).toBe(0);
+});
+
 describe("an audit of pods without a validator", () => {
   const servers: Server[] = [];
   afterEach(() => {

@@ -1,8 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { backoffMs } from "../../../kubernetes/backoff";
 import { httpsStreams } from "../../../kubernetes/transport";
-import { type Notice, WATCH_BACKOFF, watch } from "../../../kubernetes/watch";
+import { type Notice, watch } from "../../../kubernetes/watch";
 import { type Answer, json } from "../../support/api-server";
 import { fastClock } from "../../support/controllers";
 import { meshedPod } from "../../support/meshed-pod";
@@ -174,16 +173,6 @@ test("lists again when an unknown resource becomes known", async () => {
   api.stub.answer = answer;
   await until("the second list", () => seen.filter((each) => each === "SYNCED").length === 2);
   expect(seen.slice(-2)).toEqual(["LISTING", "SYNCED"]);
-});
-
-test("waits with back-off and jitter without an answer", async () => {
-  api.down = true;
-  notes();
-  await until("some attempts", () => problems.length >= 4);
-  expect(problems[0]).toMatch(/^API server 127\.0\.0\.1:\d+: /);
-  const steady = Array.from({ length: 9 }, (_, failures) => backoffMs(WATCH_BACKOFF, failures + 1, 1));
-  expect(steady).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
-  expect(backoffMs(WATCH_BACKOFF, 4, 0)).toBe(2_000);
 });
 
 test("a refusal is reported with its reason", async () => {
