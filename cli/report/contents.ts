@@ -2,9 +2,9 @@ import pc from "picocolors";
 import { stringify } from "yaml";
 import { version } from "../../constructs";
 import { type CheckedPod, type Event, imageOf, isNri, isReady, type NodeObject, nodeOf } from "../check/objects";
-import { reportJson, reportText } from "../check/report";
+import { reportText } from "../check/report";
 import { known } from "../check/snapshot";
-import type { ContainerLog, Material, NamedPod } from "./gather";
+import type { Material, NamedPod } from "./gather";
 import { redact, redactText } from "./redact";
 
 /** One file of a report. */
@@ -14,11 +14,6 @@ export interface ReportFile {
   readonly about: string;
   readonly text: string;
 }
-
-const SHOWN_LINES = 1_000;
-const SHOWN_ERRORS = 100;
-/** A line of the installer about a failed call of the plugin, in both log formats. */
-const PLUGIN_ERROR = /^linkerd-cni: error: plugin: |"level":"error".*"message":"plugin: /;
 
 const timeOf = ({ lastTimestamp, eventTime }: Event): string => lastTimestamp ?? eventTime ?? "";
 
@@ -83,21 +78,10 @@ function nodeState({ metadata, spec, status }: NodeObject, pods: readonly Checke
   };
 }
 
-function pluginErrors(logs: readonly ContainerLog[]): string {
-  const lines = logs.flatMap(({ pod, lines: all }) =>
-    all.filter((line) => PLUGIN_ERROR.test(line)).map((line) => `${pod}: ${line}`),
-  );
-  return lines.length === 0 ? "none\n" : `${lines.slice(-SHOWN_ERRORS).join("\n")}\n`;
-}
-
 type Part = readonly [name: string, about: string, content: string | object | undefined];
 
 function parts(material: Material): readonly Part[] {
   const { findings, versions, snapshot, logs, events, namedPods, namespace } = material;
-  const check: readonly Part[] = [
-    ["check.txt", "what l5d-cni check finds, the cause first", reportText(findings, pc.createColors(false))],
-    ["check.json", "the same for programs", JSON.parse(reportJson(findings)) as object],
-  ];
   const daemonSet = known(snapshot.daemonSet);
   const pods = known(snapshot.pods) ?? [];
   const nodes = known(snapshot.nodes) ?? [];
@@ -110,19 +94,18 @@ function parts(material: Material): readonly Part[] {
     nodes: [...new Set(nodes.map(({ status = {} }) => runtimeOf(status.nodeInfo)))],
   };
   return [
-    ...check,
+    ["check.txt", "what l5d-cni check finds, the cause first", reportText(findings, pc.createColors(false))],
     ["versions.yaml", "versions of CLI, image, Kubernetes, kernels and container runtimes", cluster],
     ["configmap.yaml", "the plugin's configuration", known(snapshot.configMap)],
     ["daemonset.yaml", "the installer's DaemonSet, and the chart's values in it", daemonSet],
     ["nodes.yaml", "kernel, runtime, taints and conditions of each node", nodes.map((node) => nodeState(node, pods))],
-    ["plugin-errors.txt", `the plugin's last ${SHOWN_ERRORS} errors`, pluginErrors(logs)],
     ["events.txt", `Events of namespace ${namespace}`, eventsText(events)],
     ["named-pods.yaml", "pods of other namespaces that check names, with Events", namedPods.map(otherPod)],
     ...pods.map((pod): Part => [`pods/${pod.metadata.name}.yaml`, "the pod's state", installerPod(pod)]),
     ...logs.map(({ pod, container, isPrevious, lines }): Part => {
       const name = `pods/${pod}.${container}${isPrevious ? ".previous" : ""}.log`;
-      const about = `last ${SHOWN_LINES} lines of its ${isPrevious ? "previous " : ""}log`;
-      return [name, about, `${lines.slice(-SHOWN_LINES).join("\n")}\n`];
+      const about = `its ${isPrevious ? "previous " : ""}log`;
+      return [name, about, `${lines.join("\n")}\n`];
     }),
   ];
 }
@@ -139,9 +122,7 @@ const written = (content: unknown): string =>
 export function reportFiles(material: Material): readonly ReportFile[] {
   const files = parts(material).flatMap(([name, about, content]): readonly ReportFile[] => {
     if (content === undefined) return [];
-    const plain = redact(content);
-    const text = name.endsWith(".json") ? `${JSON.stringify(plain, undefined, 2)}\n` : written(plain);
-    return [{ name, about, text }];
+    return [{ name, about, text: written(redact(content)) }];
   });
   const lacking = material.unread.map(({ what, problem }) => `${what}: ${problem}`);
   const unread = {
