@@ -36,6 +36,9 @@ export function reasonOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+/** The code of a failed system call, such as `ENOENT`. */
+export const codeOf = (thrown: unknown): string | undefined => (thrown as { readonly code?: string } | undefined)?.code;
+
 /** Control characters, line separators, and invisible characters, such as those that change a text's direction. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 const KEPT = "\n\t";

@@ -10,7 +10,7 @@ export class SystemError extends Error {
     readonly errno: number,
   ) {
     const code = errnoName(errno);
-    super(`${operation}: ${code}, ${errnoMeaning(code) ?? "try again"}${errno === Errno.EPERM ? NEEDED : ""}`);
+    super(`${operation}: ${code}, ${errnoMeaning(errno) ?? "try again"}${errno === Errno.EPERM ? NEEDED : ""}`);
     this.code = code;
   }
 }
@@ -21,108 +21,81 @@ export function checked(operation: string, result: number): number {
   return result;
 }
 
-/** The numbers of errors that x64 and arm64 share, from the kernel's asm-generic/errno.h. */
-export const Errno = {
-  EPERM: 1,
-  ENOENT: 2,
-  ESRCH: 3,
-  EINTR: 4,
-  EIO: 5,
-  ENXIO: 6,
-  E2BIG: 7,
-  ENOEXEC: 8,
-  EBADF: 9,
-  ECHILD: 10,
-  EAGAIN: 11,
-  ENOMEM: 12,
-  EACCES: 13,
-  EFAULT: 14,
-  EBUSY: 16,
-  EEXIST: 17,
-  EXDEV: 18,
-  ENODEV: 19,
-  ENOTDIR: 20,
-  EISDIR: 21,
-  EINVAL: 22,
-  ENFILE: 23,
-  EMFILE: 24,
-  ETXTBSY: 26,
-  EFBIG: 27,
-  ENOSPC: 28,
-  ESPIPE: 29,
-  EROFS: 30,
-  EMLINK: 31,
-  EPIPE: 32,
-  ENAMETOOLONG: 36,
-  ENOLCK: 37,
-  ENOSYS: 38,
-  ENOTEMPTY: 39,
-  ELOOP: 40,
-  EPROTO: 71,
-  EMSGSIZE: 90,
-  EPROTONOSUPPORT: 93,
-  EOPNOTSUPP: 95,
-  EAFNOSUPPORT: 97,
-  EADDRINUSE: 98,
-  EADDRNOTAVAIL: 99,
-  ENETDOWN: 100,
-  ENETUNREACH: 101,
-  ECONNABORTED: 103,
-  ECONNRESET: 104,
-  ENOBUFS: 105,
-  ENOTCONN: 107,
-  ETIMEDOUT: 110,
-  ECONNREFUSED: 111,
-  EHOSTDOWN: 112,
-  EHOSTUNREACH: 113,
-  ESTALE: 116,
-  EDQUOT: 122,
+/**
+ * The numbers of errors that x64 and arm64 share, from the kernel's asm-generic/errno.h, and what they mean if the name
+ * does not say it: for files in Node's words, and for sockets.
+ */
+const ERRORS = {
+  EPERM: [1, "operation not permitted"],
+  ENOENT: [2, "no such file or directory"],
+  ESRCH: [3],
+  EINTR: [4],
+  EIO: [5, "i/o error"],
+  ENXIO: [6],
+  E2BIG: [7],
+  ENOEXEC: [8],
+  EBADF: [9, "bad file descriptor"],
+  ECHILD: [10],
+  EAGAIN: [11],
+  ENOMEM: [12, "not enough memory"],
+  EACCES: [13, "permission denied"],
+  EFAULT: [14],
+  EBUSY: [16, "resource busy or locked"],
+  EEXIST: [17, "file already exists"],
+  EXDEV: [18, "cross-device link not permitted"],
+  ENODEV: [19],
+  ENOTDIR: [20, "not a directory"],
+  EISDIR: [21, "illegal operation on a directory"],
+  EINVAL: [22, "invalid argument"],
+  ENFILE: [23, "file table overflow"],
+  EMFILE: [24, "too many open files"],
+  ETXTBSY: [26, "text file is busy"],
+  EFBIG: [27, "file too large"],
+  ENOSPC: [28, "no space left on device"],
+  ESPIPE: [29],
+  EROFS: [30, "read-only file system"],
+  EMLINK: [31, "too many links"],
+  EPIPE: [32, "the reader is gone"],
+  ENAMETOOLONG: [36, "name too long"],
+  ENOLCK: [37],
+  ENOSYS: [38],
+  ENOTEMPTY: [39, "directory not empty"],
+  ELOOP: [40, "too many symbolic links encountered"],
+  EPROTO: [71],
+  EMSGSIZE: [90, "there are more rules than the kernel takes at once"],
+  EPROTONOSUPPORT: [93, "the kernel has no netfilter netlink"],
+  EOPNOTSUPP: [95, "the kernel does not support it"],
+  EAFNOSUPPORT: [97, "the kernel does not support the address family"],
+  EADDRINUSE: [98, "the port is taken"],
+  EADDRNOTAVAIL: [99],
+  ENETDOWN: [100],
+  ENETUNREACH: [101],
+  ECONNABORTED: [103],
+  ECONNRESET: [104],
+  ENOBUFS: [105, "the kernel's answer does not fit into the socket's buffer"],
+  ENOTCONN: [107],
+  ETIMEDOUT: [110, "timed out"],
+  ECONNREFUSED: [111, "nothing listens there"],
+  EHOSTDOWN: [112],
+  EHOSTUNREACH: [113],
+  ESTALE: [116, "stale file handle"],
+  EDQUOT: [122, "disk quota exceeded"],
 } as const;
+type Name = keyof typeof ERRORS;
+
+const errors = Object.entries(ERRORS) as readonly (readonly [Name, readonly [number: number, meaning?: string]])[];
+
+export const Errno = Object.fromEntries(errors.map(([name, [number]]) => [name, number])) as {
+  readonly [Each in Name]: (typeof ERRORS)[Each][0];
+};
 
 /** For the plugin's calls. */
 const NEEDED = " (CAP_NET_ADMIN and CAP_SYS_ADMIN are needed)";
 
-/** What they mean for files, in Node's words, and for sockets. */
-const meanings: Readonly<Record<string, string>> = {
-  EPERM: "operation not permitted",
-  ENOENT: "no such file or directory",
-  EIO: "i/o error",
-  EBADF: "bad file descriptor",
-  ENOMEM: "not enough memory",
-  EACCES: "permission denied",
-  EBUSY: "resource busy or locked",
-  EEXIST: "file already exists",
-  EXDEV: "cross-device link not permitted",
-  ENOTDIR: "not a directory",
-  EISDIR: "illegal operation on a directory",
-  EINVAL: "invalid argument",
-  ENFILE: "file table overflow",
-  EMFILE: "too many open files",
-  ETXTBSY: "text file is busy",
-  EFBIG: "file too large",
-  ENOSPC: "no space left on device",
-  EROFS: "read-only file system",
-  EMLINK: "too many links",
-  EPIPE: "the reader is gone",
-  ENAMETOOLONG: "name too long",
-  ENOTEMPTY: "directory not empty",
-  ELOOP: "too many symbolic links encountered",
-  EMSGSIZE: "there are more rules than the kernel takes at once",
-  ENOBUFS: "the kernel's answer does not fit into the socket's buffer",
-  EPROTONOSUPPORT: "the kernel has no netfilter netlink",
-  EOPNOTSUPP: "the kernel does not support it",
-  EAFNOSUPPORT: "the kernel does not support the address family",
-  EADDRINUSE: "the port is taken",
-  ETIMEDOUT: "timed out",
-  ECONNREFUSED: "nothing listens there",
-  ESTALE: "stale file handle",
-  EDQUOT: "disk quota exceeded",
-};
+const errorOf = (errno: number) => errors.find(([, [number]]) => number === errno);
 
 /** The name of a number: `ENOENT`. */
-export function errnoName(errno: number): string {
-  return Object.entries(Errno).find(([, number]) => number === errno)?.[0] ?? `E${errno}`;
-}
+export const errnoName = (errno: number): string => errorOf(errno)?.[0] ?? `E${errno}`;
 
-/** The meaning of a name, if it says more than the name. */
-export const errnoMeaning = (name: string): string | undefined => meanings[name];
+/** The meaning of a number, if it says more than the name. */
+export const errnoMeaning = (errno: number): string | undefined => errorOf(errno)?.[1][1];

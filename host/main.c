@@ -38,8 +38,6 @@
 #define OUTPUT_LIMIT ((size_t)4 << 20)
 /* Milliseconds to wait for the end of a process that was killed. */
 #define AFTER_KILL 500
-/* Milliseconds to wait for addresses of the other family once there are addresses of one. */
-#define OTHER_FAMILY_MS 50
 
 static const char REPLACEMENT[] = "\xef\xbf\xbd"; /* U+FFFD */
 static double started;
@@ -425,87 +423,27 @@ static int await_child(JSContext *ctx, pid_t child, struct Output *outputs, int 
   return error;
 }
 
-/* Writes the addresses of a name in one family, one per line, and exits with an errno. */
-static _Noreturn void look_up(const char *name, int family, int out) {
-  setpgid(0, 0);
-  /* Keeps nothing else open: other processes wait for the end of a pipe, a socket's port, or a namespace. */
-  if (dup2(out, 0) < 0) _exit(errno);
-  if (syscall(SYS_close_range, 1, ~0U, 0) < 0)
-    for (int fd = 1; fd < 1024; fd++) close(fd); /* before Linux 5.9 */
-  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = family}, *each;
-  int failure = getaddrinfo(name, NULL, &hints, &each);
-  char text[INET6_ADDRSTRLEN + 20];
-  for (; failure == 0 && each != NULL; each = each->ai_next)
-    if (getnameinfo(each->ai_addr, each->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) == 0)
-      dprintf(0, "%s\n", text);
-  if (failure == 0) _exit(0);
-  _exit(failure == EAI_SYSTEM ? errno : failure == EAI_AGAIN ? EAGAIN : failure == EAI_MEMORY ? ENOMEM : ENOENT);
-}
-
-/*
- * resolve(name, milliseconds): in one child per family, because getaddrinfo has no deadline, and a name server that
- * does not answer about one family must not cost the other. Once there are addresses, the other family has little time.
- */
+/* resolve(name, family): it may take long, since getaddrinfo has no deadline. */
 static JSValue host_resolve(JSContext *ctx, JSValueConst self, int argc, JSValueConst *argv) {
   (void)self, (void)argc;
-  static const int families[] = {AF_INET, AF_INET6};
-  enum { FAMILIES = 2 };
-  double milliseconds;
   size_t size;
-  if (!number_of(ctx, argv[1], &milliseconds)) return JS_EXCEPTION;
+  int family;
+  if (JS_ToInt32(ctx, &family, argv[1]) < 0) return JS_EXCEPTION;
   const char *name = utf8_of(ctx, argv[0], &size);
   if (name == NULL) return JS_EXCEPTION;
-  double end = now() + milliseconds;
-  pid_t children[FAMILIES];
-  struct Output found[FAMILIES];
-  int errors[FAMILIES], open = 0;
-  for (int i = 0; i < FAMILIES; i++) {
-    int out[2];
-    children[i] = -1, found[i] = (struct Output){.fd = -1};
-    errors[i] = strlen(name) != size ? -EINVAL : pipe2(out, O_CLOEXEC) < 0 ? -errno : 0;
-    if (errors[i] != 0) continue;
-    if ((children[i] = fork()) == 0) look_up(name, families[i], out[1]);
-    if (children[i] < 0) errors[i] = -errno;
-    close(out[1]);
-    if (children[i] < 0) close(out[0]);
-    else found[i].fd = out[0], open++;
-  }
+  struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = family}, *found = NULL;
+  if (strlen(name) != size || getaddrinfo(name, NULL, &hints, &found) != 0) found = NULL;
   JS_FreeCString(ctx, name);
-  while (open > 0) {
-    struct pollfd fds[FAMILIES];
-    for (int i = 0; i < FAMILIES; i++) fds[i] = (struct pollfd){.fd = found[i].fd, .events = POLLIN};
-    int ready = poll(fds, FAMILIES, until(end)), failed = ready < 0 ? -errno : 0;
-    if (failed == -EINTR) continue;
-    for (int i = 0; i < FAMILIES; i++) {
-      if (found[i].fd < 0 || (ready > 0 && fds[i].revents == 0)) continue;
-      ssize_t taken = ready > 0 ? take(ctx, &found[i]) : ready == 0 ? -ETIMEDOUT : failed;
-      if (taken > 0 || taken == -EINTR) continue;
-      int status = 0;
-      errors[i] = reap(children[i], (int)taken, end, &status);
-      if (errors[i] == 0 && status != 0) errors[i] = WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
-      close(found[i].fd), found[i].fd = -1, open--;
-      if (found[i].size > 0 && end > now() + OTHER_FAMILY_MS) end = now() + OTHER_FAMILY_MS;
-    }
-  }
   JSValue made = JS_NewArray(ctx);
   uint32_t count = 0;
-  for (int i = 0; i < FAMILIES; i++) {
-    const uint8_t *at = found[i].bytes, *next;
-    for (size_t left = found[i].size; left > 0 && (next = memchr(at, '\n', left)) != NULL;) {
-      JSValue text = JS_IsException(made) ? JS_EXCEPTION : text_of(ctx, at, (size_t)(next - at));
-      if (JS_IsException(text) || JS_SetPropertyUint32(ctx, made, count++, text) < 0) {
-        JS_FreeValue(ctx, made), made = JS_EXCEPTION;
-        break;
-      }
-      left -= (size_t)(++next - at), at = next;
-    }
-    js_free(ctx, found[i].bytes);
+  char text[INET6_ADDRSTRLEN + 20];
+  for (struct addrinfo *each = found; each != NULL && !JS_IsException(made); each = each->ai_next) {
+    if (getnameinfo(each->ai_addr, each->ai_addrlen, text, sizeof text, NULL, 0, NI_NUMERICHOST) != 0) continue;
+    if (JS_SetPropertyUint32(ctx, made, count++, JS_NewString(ctx, text)) >= 0) continue;
+    JS_FreeValue(ctx, made), made = JS_EXCEPTION;
   }
-  if (JS_IsException(made) || count > 0) return made;
-  JS_FreeValue(ctx, made);
-  /* If one family has no address and the other was not answered, the other's error counts. */
-  int error = errors[0] == 0 || errors[0] == -ENOENT ? errors[1] : errors[0];
-  return JS_NewInt32(ctx, error == 0 ? -ENOENT : error);
+  if (found != NULL) freeaddrinfo(found);
+  return made;
 }
 
 /* A NULL-terminated list of strings, the first left free; false if it threw. Free it with free_texts in either case. */

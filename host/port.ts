@@ -64,8 +64,8 @@ export interface LastingHost extends Host, TlsHost {
   runJobs(): void;
   /** fork(2): 0 in the child. */
   fork(): number;
-  /** Addresses of a host name, as texts, IPv4 first; -ENOENT: it has none, -EAGAIN: no answer from its name servers. */
-  resolve(name: string, milliseconds: number): readonly string[] | number;
+  /** Addresses of a host name in a family, as texts; empty: none. It may take long: its name servers have their own time. */
+  resolve(name: string, family: number): readonly string[];
   /** The exports of a script embedded beside the main one, for modules loaded on demand. */
   load<Name extends keyof Scripts>(name: Name): Scripts[Name];
 

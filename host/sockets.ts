@@ -2,7 +2,7 @@
 import { checked, Errno, SystemError } from "./errno";
 import type { Host, LastingHost } from "./port";
 
-const AF = { unix: 1, inet: 2, inet6: 10 } as const;
+export const AF = { unix: 1, inet: 2, inet6: 10 } as const;
 const SOCK_STREAM = 1;
 const SOCK_CLOEXEC = 0x80000;
 const SOCK_NONBLOCK = 0x800;

@@ -111,8 +111,7 @@ function newRules(set: RuleSet, chain: Chain, families: number): readonly Step[]
     const id = ((NFPROTO[set.family] << 4) | HOOK[chain]) * 0x1_0000 + index + 1;
     const lookedUp = list.flatMap((each) => (each.set === undefined ? [] : newSet(set.family, id, each.set)));
     const bytes = list.map(({ encode }) => encode(id));
-    const next = made[(index + 1) % made.length]?.words ?? "";
-    const mark = { index: index + 1, count: made.length, families, words, next };
+    const mark = { index: index + 1, count: made.length, families, words };
     const userdata = comment(written);
     const rule = {
       type: NEW.rule,

@@ -13,25 +13,20 @@ import { ListTooLong, type Netfilter } from "./socket";
 /** The first changed, added or missing rule. */
 function rulesDifference(where: string, rules: readonly ListedRule[], set: SetInWords): string | undefined {
   const marks = rules.map(({ userdata }) => decodeMark(userdata));
-  const marked = marks.filter((mark): mark is Mark => mark !== undefined);
   if (rules.length === 0) return `${where} is empty`;
-  const missing = (index: number, before: Mark | undefined) => {
-    const named = before === undefined ? marked.find((mark) => mark.index === mark.count) : before;
-    const follows = before === undefined || before.index + 1 === index;
-    return `${where}: rule ${index} of ${marked[0]?.count}, "${(follows && named?.next) || "unknown"}", is missing`;
-  };
+  const missing = (index: number, count: number) => `${where}: rule ${index} of ${count} is missing`;
   let before: Mark | undefined;
   for (const [at, rule] of rules.entries()) {
     const mark = marks[at];
     const is = describeRule(rule.expressions, set);
     if (mark === undefined) return `${where}: "${is}" was added`;
     const index = (before?.index ?? 0) + 1;
-    if (mark.index > index) return missing(index, before);
+    if (mark.index > index) return missing(index, mark.count);
     if (mark.index < index) return `${where}: "${is}" was added`;
     if (mark.words !== is) return `${where}, rule ${index}: is "${is}", should be "${mark.words}"`;
     before = mark;
   }
-  return before !== undefined && before.index < before.count ? missing(before.index + 1, before) : undefined;
+  return before !== undefined && before.index < before.count ? missing(before.index + 1, before.count) : undefined;
 }
 
 /** The first difference in a chain, and the number of families that ADD programmed, if the chain records it. */

@@ -11,8 +11,6 @@ export interface Mark {
   /** Number of address families that ADD programmed. */
   readonly families: number;
   readonly words: string;
-  /** The words of the next rule, or of the first rule in the last one, to name a missing rule. */
-  readonly next: string;
 }
 
 /** A type that libnftnl ignores. A new layout of the text needs a new type. */
@@ -21,11 +19,10 @@ const HEADER = 2;
 /** NFT_USERDATA_MAXLEN of the kernel. */
 const MAX_USERDATA = 256;
 
-/** @param used bytes of the user data already in use; a description that does not fit is shortened */
-export function encodeMark({ index, count, families, words, next }: Mark, used: number): Uint8Array {
-  const texts = [`${index}/${count}/${families} ${words}|${next}`, `${index}/${count}/${families} ${words}|`];
-  const text = texts.find(({ length }) => used + HEADER + length <= MAX_USERDATA);
-  if (text === undefined) return new Uint8Array(0);
+/** @param used bytes of the user data already in use; a description that does not fit is omitted */
+export function encodeMark({ index, count, families, words }: Mark, used: number): Uint8Array {
+  const text = `${index}/${count}/${families} ${words}`;
+  if (used + HEADER + text.length > MAX_USERDATA) return new Uint8Array(0);
   const made = new Uint8Array(HEADER + text.length);
   made[0] = MARK_TYPE;
   made[1] = text.length;
@@ -33,7 +30,7 @@ export function encodeMark({ index, count, families, words, next }: Mark, used: 
   return made;
 }
 
-const LAYOUT = /^(\d+)\/(\d+)\/(\d+) ([^|]*)\|(.*)$/;
+const LAYOUT = /^(\d+)\/(\d+)\/(\d+) (.*)$/;
 
 /** The mark in a rule's user data; undefined if absent. */
 export function decodeMark(userdata: Uint8Array): Mark | undefined {
@@ -42,8 +39,8 @@ export function decodeMark(userdata: Uint8Array): Mark | undefined {
     const found =
       type === MARK_TYPE ? LAYOUT.exec(asciiText(userdata.subarray(at + HEADER, at + HEADER + length))) : null;
     if (found !== null) {
-      const [, index, count, families, words = "", next = ""] = found;
-      return { index: Number(index), count: Number(count), families: Number(families), words, next };
+      const [, index, count, families, words = ""] = found;
+      return { index: Number(index), count: Number(count), families: Number(families), words };
     }
     at += HEADER + length;
   }

@@ -1,4 +1,5 @@
 /** Child processes. */
+import { codeOf } from "../cni/errors";
 import { Errno, errnoName } from "../host/errno";
 import type { HostRun } from "../host/port";
 import { host } from "./engine/host";
@@ -60,8 +61,8 @@ export async function run(program: string, args: readonly string[], options: Run
     const made = await inChild(work, { timeoutMs: timeoutMs + GRACE_MS });
     return { ...endedBy(made, maxBytes), stdout: made.stdout, stderr: made.stderr };
   } catch (error) {
-    const { code } = error as { readonly code?: string };
-    const how = code === "ETIMEDOUT" ? { signal: "SIGKILL", timedOut: true } : { error: code ?? "EIO" };
+    const code = codeOf(error) ?? "EIO";
+    const how = code === "ETIMEDOUT" ? { signal: "SIGKILL", timedOut: true } : { error: code };
     return { ...how, stdout: "", stderr: "" };
   }
 }

@@ -1,10 +1,10 @@
 /** Connections. */
 import { quoted } from "../cni/errors";
 import { parseAddress } from "../cni/subnets";
-import { checked, Errno, SystemError } from "../host/errno";
-import { knownAddresses, resolvedAddresses } from "../host/names";
+import { checked, Errno, errnoName, SystemError } from "../host/errno";
 import type { TlsConnection, TlsFailure, TlsIdentity, TlsWants } from "../host/port";
 import {
+  AF,
   beginConnection,
   connectUnix as connectTo,
   limitAcknowledgement,
@@ -95,18 +95,15 @@ const PAUSE_MS = 100;
 const MOST_SILENT = 192;
 /** Milliseconds within which a client must send something. */
 const SILENT_MS = 10_000;
-/** Additional milliseconds for a child process to report its own timeout. */
-const CHILD_MS = 500;
+/** Milliseconds to wait for addresses of the other family once there are addresses of one. */
+const OTHER_FAMILY_MS = 50;
 /** Milliseconds to look up the address of a listener. */
 const LOOKUP_MS = 5_000;
-const ECONNABORTED = 103;
 const SOL_SOCKET = 1;
 const SO_ERROR = 4;
 const ACCEPT_FLAGS = 0x80800; // SOCK_CLOEXEC, SOCK_NONBLOCK
 const MSG_NOSIGNAL = 0x4000;
 const MSG_PEEK = 2;
-
-const codeOf = (errno: number) => new SystemError("", errno).code;
 
 /** The bytes received last: each connection takes its bytes at once, and none has a buffer of its own. */
 const received = new Uint8Array(16_384);
@@ -198,7 +195,7 @@ class EngineConnection implements Connection {
       const result = move();
       if (typeof result === "string") waits = result;
       else if (result >= 0) return result;
-      else throw new NetError(`the connection broke: ${codeOf(-result)}`, "closed", codeOf(-result));
+      else throw new NetError(`the connection broke: ${errnoName(-result)}`, "closed", errnoName(-result));
     }
   }
 }
@@ -254,20 +251,34 @@ async function unless<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   }
 }
 
+const isAddress = (name: string) => name.includes(":") || /^\d{1,3}(\.\d{1,3}){3}$/.test(name);
+
+/** No addresses, after the time that the other family has. */
+const late = () =>
+  new Promise<readonly string[]>((resolve) => {
+    setTimeout(() => resolve([]), OTHER_FAMILY_MS);
+  });
+
+/**
+ * The addresses of a name, IPv4 and IPv6 by turns, so that the other family is tried early if one does not work. A name
+ * server that does not answer about one family must not cost the other.
+ */
 async function addressesOf(name: string, { left, signal }: Attempt): Promise<readonly string[]> {
-  const known = knownAddresses(host, name);
-  if (known.length > 0) return known;
-  const limit = left();
-  const found = inChild(() => host.resolve(name, limit), { timeoutMs: limit + CHILD_MS });
-  try {
-    return resolvedAddresses(name, await unless(signal, found), limit);
-  } catch (error) {
-    if (error instanceof NetError) throw error;
-    throw new NetError((error as Error).message, "resolve", undefined, { cause: error });
-  }
+  if (isAddress(name)) return [name];
+  const timeoutMs = left();
+  const asked = [AF.inet, AF.inet6].map((family) =>
+    inChild(() => host.resolve(name, family), { timeoutMs }).catch((): readonly string[] => []),
+  );
+  const some = asked.map((each) => each.then(({ length }) => (length > 0 ? length : Promise.reject())));
+  const rest = Promise.any(some).then(late, () => []);
+  const [v4 = [], v6 = []] = await unless(signal, Promise.all(asked.map((each) => Promise.race([each, rest]))));
+  const turns = v4.length > v6.length ? v4 : v6;
+  const mixed = turns.flatMap((_, at) => [v4[at], v6[at]].flatMap((each) => each ?? []));
+  if (mixed.length === 0) throw new NetError(`its host name cannot be resolved: ${name}`, "resolve");
+  return mixed;
 }
 
-/** The bytes of addresses. What looks like one may be invalid, in /etc/hosts too. @throws NetError if none is valid */
+/** The bytes of addresses. What looks like one may be invalid. @throws NetError if none is valid */
 function bytesOf(addresses: readonly string[]): readonly [Uint8Array, ...Uint8Array[]] {
   const [first, ...others] = addresses.map(parseAddress).flatMap((bytes) => (bytes ? [Uint8Array.from(bytes)] : []));
   if (first === undefined) throw new NetError(`${quoted(addresses.join(", "))} is not an IP address`, "resolve");
@@ -327,7 +338,7 @@ function dialled(addresses: readonly Uint8Array[], port: number, signal: AbortSi
 }
 
 function failure(problem: TlsFailure, attempt: Attempt): NetError {
-  const code = problem.error < 0 ? codeOf(-problem.error) : undefined;
+  const code = problem.error < 0 ? errnoName(-problem.error) : undefined;
   return new NetError(reasonOf(problem, attempt.deadlineMs), problem.step, code);
 }
 
@@ -408,7 +419,7 @@ function acceptSome(listening: number, taken: (socket: number) => void): boolean
   for (let count = 0; count < BATCH; count++) {
     const socket = host.accept(listening, ACCEPT_FLAGS);
     if (socket === -Errno.EAGAIN) return false;
-    if (socket === -ECONNABORTED) continue;
+    if (socket === -Errno.ECONNABORTED) continue;
     if (socket < 0) return true;
     taken(socket);
   }

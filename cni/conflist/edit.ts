@@ -1,5 +1,5 @@
 import { itemsOf, membersOf, type Place } from "../json-source";
-import { isPlugin, PLUGIN_TYPE } from "../stanza";
+import { isPlugin } from "../stanza";
 import { sameJson } from "./equal";
 import type { Config } from "./read";
 
@@ -91,16 +91,6 @@ export function isChained(list: List, stanza: StanzaJson): boolean {
 /** Whether the list contains our stanza. */
 export function hasStanza(list: List): boolean {
   return list.types.some(isPlugin);
-}
-
-/**
- * Whether linkerd's installer probably made this list from a single plugin's file: it sets this name and version, keeps
- * nothing else in the list, and removes the file.
- */
-export function isRenamed(list: List): boolean {
-  const { name, cniVersion, plugins, ...others } = JSON.parse(new TextDecoder().decode(list.bytes));
-  const forced = name === "k8s-pod-network" && cniVersion === "0.3.1" && Object.keys(others).length === 0;
-  return forced && list.types.at(-1) === PLUGIN_TYPE && plugins.length === 2 && typeof plugins[0].name === "string";
 }
 
 /** A list of one plugin's configuration and our stanza, as a runtime would convert that plugin to a list. */

@@ -1,6 +1,6 @@
 import { readdirSync, renameSync, statSync, unlinkSync } from "node:fs";
 import { reducedObject } from "../../cni/api-objects";
-import { reasonOf } from "../../cni/errors";
+import { codeOf, reasonOf } from "../../cni/errors";
 import type { Json } from "../../cni/json";
 import { isLookup } from "../../cni/lookup";
 import { ANSWER_HEADER, ANSWER_VERSION, DEADLINE_HEADER, PROCESSING_MS } from "../../kubernetes/lookup-client";
@@ -145,6 +145,6 @@ export async function isServed(path: string): Promise<boolean> {
     return true;
   } catch (error) {
     // Its installer is busy.
-    return (error as { readonly code?: string }).code === "EAGAIN";
+    return codeOf(error) === "EAGAIN";
   }
 }

@@ -1,5 +1,5 @@
 import { DROPIN_FILE, libcniOf, readsDropins } from "../../cni/conflist/dropin";
-import { chained, hasStanza, isChained, isRenamed, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
+import { chained, hasStanza, isChained, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
 import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, type Libcni, readConfig } from "../../cni/conflist/read";
 import type { Chaining } from "../../cni/contract";
@@ -64,8 +64,6 @@ export interface Plan {
   readonly active?: string | undefined;
   /** The name of the file with the configuration in force, before the changes. */
   readonly inForce?: string | undefined;
-  /** Lists that linkerd's installer probably made from a single plugin's file. */
-  readonly renamed: readonly string[];
   /** Files before the first that the runtime can load. */
   readonly findings: readonly Finding[];
   /** That first file, if it calls only the loopback plugin. */
@@ -446,15 +444,6 @@ function findings(configs: readonly Pristine[]): readonly Finding[] {
     );
 }
 
-/** Considers only files that we have not chained. */
-function renamed(state: NodeState): readonly string[] {
-  return state.configs.flatMap(({ name, bytes }) => {
-    if (bytes === undefined || hasChained(name, state)) return [];
-    const config = readConfig(name, bytes);
-    return config.kind === "list" && isRenamed(config) ? [name] : [];
-  });
-}
-
 function directoriesNoted({ paths, state }: Context): readonly Change[] {
   const bytes = state.directories.note;
   return bytes === undefined ? [] : [{ do: "write", path: paths.directories, bytes, mode: PRIVATE }];
@@ -679,7 +668,6 @@ export function planInstall(state: NodeState, paths: Paths, wanted: Wanted): Pla
     neighbours,
     active: active?.name,
     inForce: inForce?.name,
-    renamed: renamed(state),
     findings: isListed ? findings(configs) : [],
     loopback: isListed ? loopback : undefined,
   };

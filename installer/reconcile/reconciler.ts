@@ -116,11 +116,6 @@ function contestedPath(changes: readonly Change[]): string {
 /** The result of a step, or of all: done, out of date (then the node is observed again), or why it is not done. */
 type Outcome = "done" | "out of date" | Status;
 
-function renamedMessage(path: string): string {
-  const single = path.replace(/\.conflist$/, ".conf");
-  return `${path} was probably ${single} before linkerd's own installer renamed it and changed its name and version: it stays a list; to get ${single} back, let its owner write it again`;
-}
-
 function hiddenMessage(path: string, reason: string, remedy: string): string {
   return `${path} ${reason}: it comes first, so the installer cannot tell which configuration the node uses; ${remedy}`;
 }
@@ -298,7 +293,6 @@ export class Reconciler {
     const passed = passesOver === false ? [] : plan.findings.filter(({ hidden }) => hidden === undefined);
     this.warn([
       ...passed.map(({ file, reason }) => passedOverMessage(join(paths.netDir, file), reason, passesOver)),
-      ...plan.renamed.map((name) => renamedMessage(join(paths.netDir, name))),
       ...plan.neighbours.warnings,
       ...state.hiddenAuxiliary.map(leftMessage),
       ...(wanted.keepsPlugin === true ? [replacedMessage(paths.plugins[0] ?? "")] : []),

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { attachmentName } from "../../cni/attachments";
+import { codeOf } from "../../cni/errors";
 import { callsPlugin } from "../../cni/stanza";
 import { fromBase64, textOf } from "../../system/bytes";
 import { join } from "../../system/path";
@@ -26,7 +27,7 @@ function namesIn(directory: string): readonly string[] {
   try {
     return readdirSync(directory);
   } catch (error) {
-    if ((error as { readonly code?: string }).code === "ENOENT") return [];
+    if (codeOf(error) === "ENOENT") return [];
     throw error;
   }
 }

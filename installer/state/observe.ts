@@ -1,7 +1,7 @@
 import { type Dirent, existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { DROPIN_FILE, dropinFolder, isDropinName } from "../../cni/conflist/dropin";
 import { isConfigName, MAX_CONFIG_BYTES, readConfig } from "../../cni/conflist/read";
-import { reasonOf } from "../../cni/errors";
+import { codeOf, reasonOf } from "../../cni/errors";
 import { equal } from "../../system/bytes";
 import { basename, dirname, join } from "../../system/path";
 import { compareDirectories } from "./directories";
@@ -16,7 +16,7 @@ const READ_IT = "give the installer's container the capability DAC_OVERRIDE, or 
 
 /** Why a file cannot be read. The runtime can still read a file that is only denied to us. */
 function unreadable(error: unknown): Pick<FoundFile, "problem" | "hidden"> {
-  const { code = "" } = error as { readonly code?: string };
+  const code = codeOf(error);
   if (code === "ENOENT") return { problem: "is a link to a file that is not there" };
   if (code === "EACCES" || code === "EPERM") return { problem: `cannot be read (${code})`, hidden: READ_IT };
   return { problem: `cannot be read: ${reasonOf(error)}` };

@@ -3,6 +3,7 @@
  * arguments and errors, by the C host. A failed call throws an Error whose `code` is the name of an errno and whose
  * message begins with it.
  */
+import { codeOf } from "../../cni/errors";
 import { errnoMeaning, errnoName } from "../../host/errno";
 import { AT_REMOVEDIR, Open, readBytes } from "../../host/files";
 import { host } from "./host";
@@ -43,7 +44,7 @@ export interface FSWatcher {
 /** The error of a failed call as in Node, with a code: `ENOENT: no such file or directory, open '/x'`. */
 function failed(errno: number, what: string): Error & { readonly code: string } {
   const code = errnoName(errno);
-  const meaning = errnoMeaning(code);
+  const meaning = errnoMeaning(errno);
   return Object.assign(new Error(`${code}: ${meaning === undefined ? "" : `${meaning}, `}${what}`), { code });
 }
 
@@ -105,7 +106,7 @@ function statBy(call: string, flags: number): StatSync {
     try {
       checked(host.statx(path, flags, STATX_BASIC_STATS, new Uint8Array(view.buffer)), call, path);
     } catch (error) {
-      if (options !== undefined && (error as { code: string }).code === "ENOENT") return undefined;
+      if (options !== undefined && codeOf(error) === "ENOENT") return undefined;
       throw error;
     }
     return statsOf(view);

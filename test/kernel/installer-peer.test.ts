@@ -116,7 +116,7 @@ const installPeer = async (...args: Parameters<typeof startPeer>) => (await star
 suite("a node that linkerd's own installer has changed", lacks, () => {
   beforeAll(buildPrograms);
 
-  test("is taken over: one chain, our plugin, no kubeconfig; what was renamed is named", async () => {
+  test("is taken over: one chain, our plugin, no kubeconfig", async () => {
     const node = new TestNode({ "10-k.conflist": LIST, "20-single.conf": SINGLE, "notes.txt": "x" });
     await installPeer(node, ["10-k.conflist", "20-single.conflist"]);
     const theirs = JSON.parse(node.read("10-k.conflist"));
@@ -129,8 +129,6 @@ suite("a node that linkerd's own installer has changed", lacks, () => {
     expect(node.answers()).toBe(true);
     expect(node.read("20-single.conflist")).not.toContain("linkerd-cni");
     await until("no kubeconfig", () => !existsSync(join(node.netDir, "ZZZ-linkerd-cni-kubeconfig")));
-    expect(installer.log).toContain("20-single.conflist was probably");
-    expect(installer.log).not.toContain("10-k.conflist was probably");
 
     expect(await installer.stop()).toBe(0);
     expect(JSON.parse(node.read("10-k.conflist"))).toEqual({ ...theirs, plugins: theirs.plugins.slice(0, -1) });

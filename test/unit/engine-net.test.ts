@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket, connect as tcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +16,8 @@ import { authority, certificate, type Issued } from "../../system/certificates.t
 import { readPair } from "../../system/crypto";
 import { eventually } from "../../system/eventually.testing";
 import { sanitized } from "../support/host";
+import { namespacesMissing } from "../support/netns";
+import { suite } from "../support/requirements";
 
 jest.setTimeout(600_000);
 
@@ -205,6 +207,49 @@ describe("a client", () => {
     expect(await connected({ target: target(silent), deadlineMs: 50 })).toEqual([
       { kind: "handshake", code: "ETIMEDOUT", message: "no connection within 50 ms" },
     ]);
+  });
+
+  suite("with a name server", namespacesMissing(), () => {
+    /** Connects in namespaces with this name server. */
+    const resolved = async (server: string, host: string, deadlineMs: number, setup: string) => {
+      const resolver = join(directory, "resolv.conf");
+      await writeFile(resolver, `nameserver ${server}\n`);
+      const mounts = `ip link set lo up && mount --bind ${resolver} /etc/resolv.conf && ${setup}`;
+      const within = "unshare --user --map-root-user --net --mount --pid --fork --kill-child";
+      const before = `PATH=${process.env["PATH"]}; exec ${within} /bin/sh -c '${mounts}; exec "$0" net "$@"' "$0" "$@"`;
+      const order = { target: { host, port: 9 }, plain: true, deadlineMs };
+      return start(["connect", JSON.stringify(order)], before).line();
+    };
+
+    /** It answers about IPv4, and in its own way about IPv6. */
+    const half = `
+      const server = require("node:dgram").createSocket("udp4");
+      server.on("message", (query, from) => {
+        const end = query.indexOf(0, 12) + 5;
+        const isV4 = query.readUInt16BE(end - 4) === 1;
+        if (!isV4 && query.includes("dropped")) return;
+        const head = Buffer.concat([query.subarray(0, 2), Buffer.from([0x81, isV4 ? 0x80 : 0x82, 0, 1, 0, isV4 ? 1 : 0, 0, 0, 0, 0])]);
+        const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 9]);
+        server.send(Buffer.concat([head, query.subarray(12, end), ...(isV4 ? [record] : [])]), from.port, from.address);
+      });
+      server.bind(53, "127.0.0.1", () => require("node:fs").writeFileSync(process.argv[2], ""));`;
+
+    it.each(["servfail.example", "dropped.example"])("takes IPv4 addresses where IPv6 is %s", async (name) => {
+      const [script = "", ready = ""] = ["half.js", `${name}.ready`].map((file) => join(directory, file));
+      await writeFile(script, half);
+      const serve = `${process.execPath} ${script} ${ready} <&- >&- 2>&- & until [ -e ${ready} ]; do sleep 0.05; done`;
+      // 192.0.2.9 has no route there.
+      expect(await resolved("127.0.0.1", name, 3000, serve)).toEqual([
+        { kind: "connect", code: "ENETUNREACH", message: "no route to it" },
+      ]);
+    });
+
+    it("gives up in time", async () => {
+      const route = "ip route add 192.0.2.0/24 dev lo";
+      expect(await resolved("192.0.2.2", "name.example", 300, route)).toEqual([
+        { kind: "resolve", code: "ETIMEDOUT", message: "no connection within 300 ms" },
+      ]);
+    });
   });
 
   it("ends what waits when it is closed", async () => {

@@ -90,9 +90,9 @@ suite("the executable", missing, () => {
 
     it("names a rule that is gone, the first, one between and the last", async () => {
       for (const [chain, text, named] of [
-        ["outbound", "skuid", 'rule 1 of 3, "uid = 36080000 return", is missing'],
-        ["outbound", "oifname", 'rule 2 of 3, "out-interface = '],
-        ["outbound", "redirect", 'rule 3 of 3, "protocol = 06 to 4140 redirect", is missing'],
+        ["outbound", "skuid", "rule 1 of 3 is missing"],
+        ["outbound", "oifname", "rule 2 of 3 is missing"],
+        ["outbound", "redirect", "rule 3 of 3 is missing"],
         ["inbound", "redirect", "chain inbound is empty"],
       ] as const) {
         await add();
