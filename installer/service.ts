@@ -58,6 +58,7 @@ export class Service {
   private readonly lookups: LookupServer;
   /** Keeps the look-ups served. */
   private readonly serving: Loop;
+  private readonly mounts: Mounts;
   private readonly scheduler: Scheduler;
   private readonly tail: Tail;
   private readonly taint: StartupTaint | undefined;
@@ -115,9 +116,10 @@ export class Service {
       instruments,
       sleep,
     });
+    this.mounts = new Mounts([...paths.mounted, dirname(settings.pluginLog), settings.cniCache.here]);
     this.scheduler = new Scheduler({
       reconciler: this.reconciler,
-      mounts: new Mounts([...paths.mounted, dirname(settings.pluginLog), settings.cniCache.here]),
+      mounts: this.mounts,
       watched: () => this.watched(),
       reconciled: () => {
         this.followPlugin();
@@ -299,6 +301,8 @@ export class Service {
       return askForDaemonSet({ daemonSet, node, pod: pod.name, own, unbound });
     };
     try {
+      // What this container sees is not the node's any more.
+      this.mounts.check();
       const tell = (why: string) => log.info(`stopping: ${why}: asking again`);
       return await decide(ask, { sleep, now: systemClock.now }, tell);
     } catch (error) {
@@ -329,6 +333,7 @@ export class Service {
   /** Ready means: a pod that starts now is chained, unless others redirect it, and the plugin can look it up. */
   private async ready(): Promise<Answer> {
     const { problem, choice } = this.scheduler.status;
+    this.mounts.check();
     if (problem !== undefined) return health(problem);
     const verdict = await this.verify();
     if (verdict.kind === "refused") return health(verdict.why);

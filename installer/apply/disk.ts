@@ -113,7 +113,6 @@ export async function stage(image: string, path: string, disk: Disk, plugin: Plu
         throw error;
       }
     });
-    plugin.copied(image, temporary);
   }
   const why = await plugin.failure(temporary, image);
   return why === undefined ? undefined : `this image's plugin does not answer VERSION on this node: ${why}`;

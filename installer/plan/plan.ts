@@ -1,4 +1,4 @@
-import { DROPIN_FILE, libcniOf, readsDropins } from "../../cni/conflist/dropin";
+import { DROPIN_FILE, dropinFolder, libcniOf, readsDropins } from "../../cni/conflist/dropin";
 import { chained, hasStanza, isChained, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
 import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, type Libcni, readConfig } from "../../cni/conflist/read";
@@ -360,6 +360,12 @@ function withoutFolders({ paths, state }: Context, but: readonly string[] = []):
     .map((folder) => ({ do: "rmdir", path: join(paths.netDir, folder) }));
 }
 
+/** The folders in which runtimes look for drop-ins of the lists. */
+function foldersOfLists({ configs, dropins }: NodeState): readonly string[] {
+  const folders = configs.map(({ name, bytes }) => bytes && dropinFolder(readConfig(name, bytes)));
+  return folders.filter((folder) => folder !== undefined && dropins.has(folder)) as readonly string[];
+}
+
 /** Removes a file that runtimes read. */
 function removed(context: Context, name: string): Change {
   return { do: "remove", path: join(context.paths.netDir, name), seen: seen(context, name) };
@@ -704,6 +710,8 @@ export function planRemoval(state: NodeState, paths: Paths, keepPlugin: boolean)
     ...(keepPlugin ? [] : paths.plugins.map(remove)),
     ...staleOriginals(context, [], restored),
     ...state.leftovers.map(remove),
+    // An installer that had lost the node may have made one again.
+    ...foldersOfLists(state).map((folder): Change => ({ do: "rmdir", path: join(paths.netDir, folder) })),
     ...withoutFolders(context),
     remove(paths.directories),
     ...(hidden.length === 0

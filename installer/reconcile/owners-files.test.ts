@@ -29,7 +29,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 const plugin: PluginFile = {
   isCopy: (_, copy) => existsSync(copy),
   failure: async () => undefined,
-  copied: () => undefined,
   renamed: () => undefined,
 };
 

@@ -63,7 +63,7 @@ export function whyNoChain({ choice, loopback, findings: [broken] }: Plan, { net
   return `no valid CNI configuration in ${netDir} yet: ${why}`;
 }
 
-/** Between two tries of a plugin that does not run. */
+/** Between two tries of a plugin that does not run; up to a fifth more, since another installer may try at the same moment. */
 const RETRY_MS = 5_000;
 
 /**
@@ -73,8 +73,8 @@ const RETRY_MS = 5_000;
  */
 export class Ownership {
   private wrongSince: number | undefined;
-  /** Whether this image's plugin ran on this node, and when that was tried. */
-  private tried: { readonly failure: string | undefined; readonly at: number } | undefined;
+  /** Whether this image's plugin ran on this node, and when to try again. */
+  private tried: { readonly failure: string | undefined; readonly againAt: number } | undefined;
 
   constructor(private readonly deps: OwnershipDeps) {}
 
@@ -133,8 +133,11 @@ export class Ownership {
    * version replaces the copy, and both would copy without end.
    */
   private async runs(now: number): Promise<string | undefined> {
-    const isCurrent = this.tried !== undefined && (this.tried.failure === undefined || now < this.tried.at + RETRY_MS);
-    if (!isCurrent) this.tried = { failure: await this.deps.stage().catch(reasonOf), at: now };
+    const isCurrent = this.tried !== undefined && (this.tried.failure === undefined || now < this.tried.againAt);
+    if (!isCurrent) {
+      const againAt = now + RETRY_MS * (1 + Math.random() / 5);
+      this.tried = { failure: await this.deps.stage().catch(reasonOf), againAt };
+    }
     return this.tried?.failure;
   }
 

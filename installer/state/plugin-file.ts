@@ -15,8 +15,6 @@ export interface PluginFile {
    * the image's copy runs instead.
    */
   failure(path: string, source: string): Promise<string | undefined>;
-  /** Takes a file as equal to the image's that was copied just now. */
-  copied(source: string, copy: string): void;
   /** Takes what is known of a file as known of its new name in the same directory: it need not be compared or run again. */
   renamed(from: string, to: string): void;
 }
@@ -29,14 +27,13 @@ interface Stamp {
   readonly file: string;
   /** The same, and the time of the last change, also of its owner, mode, attributes or name. */
   readonly state: string;
-  readonly size: number;
 }
 
 function stamp(path: string, statOf = statSync): Stamp | undefined {
   const stat = statOf(path, { throwIfNoEntry: false });
   if (!stat?.isFile()) return undefined;
   const file = [stat.dev, stat.ino, stat.size, stat.mtimeMs, stat.mode & 0o111].join(" ");
-  return { file, state: `${file} ${stat.ctimeMs}`, size: stat.size };
+  return { file, state: `${file} ${stat.ctimeMs}` };
 }
 
 function isExecutable(path: string): boolean {
@@ -118,10 +115,6 @@ export function pluginFile(mountinfo: () => string = readMountinfo): PluginFile 
       const same = isExecutable(copy) && isSameSync(source, copy);
       compared.set(copy, { source: wanted, copy: found, same });
       return same;
-    },
-    copied: (source, copy) => {
-      const [from, to] = [stamp(source), stamp(copy)];
-      if (from !== undefined && from.size === to?.size) compared.set(copy, { source: from, copy: to, same: true });
     },
     failure: async (path, source) => {
       const found = stamp(path);

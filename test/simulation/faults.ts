@@ -156,6 +156,18 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     from: "if (found === undefined || found === this.runtime) return false;",
     to: "if (found === undefined || this.runtime !== undefined) return false;",
   },
+  "a directory that the node has replaced is never noticed": {
+    kind: "runtime",
+    file: "installer/reconcile/scheduler.ts",
+    from: "      mounts.check();\n",
+    to: "",
+  },
+  "a plugin that has run counts as running for good": {
+    kind: "order",
+    file: "installer/state/plugin-file.ts",
+    from: "known.state === found?.state && isCurrent",
+    to: "known.failure === undefined",
+  },
   "a single plugin's file gets a drop-in": {
     kind: "runtime",
     file: "cni/conflist/dropin.ts",

@@ -1,7 +1,8 @@
 /** Histories of a node: each follows from one number, its seed, and fits into a few lines. */
 import { below, pick, type Random, randomOf, weighted } from "./clock";
+import { type Image, WHO, type Who } from "./daemonset";
 import type { Program } from "./load";
-import { type Action, type Image, inWords, Node, type Setup, type Step, WHO, type Who } from "./node";
+import { type Action, inWords, Node, type Setup, type Step } from "./node";
 import { AGENTS, type AgentName } from "./owner";
 import { READERS, type ReaderName } from "./runtime";
 
@@ -126,6 +127,7 @@ export function smallHistory(seed: number, book: Book): History {
       ...calm,
     ],
     () => [start("A"), wait(3_000), { do: "stop", who: "A" }, early, start("B", "two"), ...calm],
+    () => [start("A"), wait(3_000), rollout(random), ...calm],
   ];
   const slow: readonly (() => readonly Step[])[] = [
     () => [
@@ -164,6 +166,8 @@ export function smallHistory(seed: number, book: Book): History {
       ...end,
     ],
     () => [start("A"), wait(3_000), { do: "fight", ms: 20_000 }, wait(51_000), ...end],
+    () => [start("A"), wait(3_000), rollout(random, ["once", "broken"]), wait(20_000), { do: "pod" }, wait(50), ...end],
+    () => [start("A"), early, { do: "replace net.d" }, wait(41_000), { do: "pod" }, wait(50), ...end],
   ];
   const apart = () => [
     { do: "start", who: "B", image: "two", at } as const,
@@ -174,7 +178,20 @@ export function smallHistory(seed: number, book: Book): History {
   return { setup, steps: setup.separate ? apart() : pick(random, random() < SLOW ? slow : disturbances)() };
 }
 
+const rollout = (random: Random, to: readonly Image[] = ["one", "two"]): Step => ({
+  do: "rollout",
+  to: pick(random, to),
+  by: pick(random, ["surge", "unavailable"]),
+});
+
 const way = (random: Random) => (random() < 0.5 ? "in place" : "by rename");
+
+/** Two versions whose plugin runs once could take the node from each other for long, and from a good one. */
+const IMAGES: Readonly<Record<Who, readonly Image[]>> = {
+  A: ["one", "one", "two", "broken"],
+  B: ["one", "two", "once", "broken"],
+  C: ["one", "one", "two", "broken"],
+};
 
 /** One step of a long history. */
 function anyStep(random: Random, points: Points, separate: boolean): Step {
@@ -182,14 +199,15 @@ function anyStep(random: Random, points: Points, separate: boolean): Step {
   const at = random() < 0.5 ? { at: place(random, points, who) } : {};
   const action = weighted<() => Action>(random, [
     [46, () => ({ do: "wait", ms: pick(random, [1, 5, 20, 50, 500, 1_500]) })],
-    [14, () => ({ do: "start", who, image: pick(random, ["one", "one", "two", "broken"]) })],
+    [14, () => ({ do: "start", who, image: pick(random, IMAGES[who]) })],
     [12, () => ({ do: "kill", who })],
     [4, () => ({ do: "stop", who })],
     [8, () => ({ do: "write", way: way(random) })],
     [5, () => ({ do: "API server", is: random() < 0.6 ? "up" : pick(random, MOODS) })],
     [6, () => ({ do: "pod" })],
     [2, () => ({ do: "runtime", is: pick(random, RUNTIMES) })],
-    [1, () => ({ do: random() < 0.5 ? "lose power" : "boot" })],
+    [1, () => rollout(random, ["one", "two", "broken"])],
+    [1, () => ({ do: pick(random, ["lose power", "boot", "replace net.d"]) })],
     [1, () => ({ do: pick(random, ["freeze", "thaw", "thaw"]), who })],
     [1, () => ({ do: "disk", is: pick(random, ["full", "read-only", "fine", "fine"]) })],
   ])();

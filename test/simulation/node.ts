@@ -3,6 +3,7 @@ import { TEMPORARY } from "../../installer/state/paths";
 import type { Ended } from "../../system/child";
 import { ApiServer, type Mood, NAMESPACE } from "./api-server";
 import { Clock, type Random, randomOf } from "./clock";
+import { type Image, type Pod, Rollout, type Strategy, WHO, type Who } from "./daemonset";
 import { Disk, Files, type Inode, losePower, syncAll, textOf } from "./files";
 import type { Program } from "./load";
 import { End, type Peer } from "./network";
@@ -11,9 +12,7 @@ import { type Machine, type Operation, Process } from "./process";
 import { type Moment, promised, within } from "./promises";
 import { BIN_DIR, NET_DIR, OTHERS, OURS, READ_WITHIN_MS, READERS, type ReaderName, Runtime } from "./runtime";
 
-/** A version of the product: whether its plugin runs on this node. */
-export type Image = "one" | "two" | "broken";
-const PLUGINS: Readonly<Record<Image, string>> = { one: "ours 1", two: "ours 2", broken: "broken" };
+const PLUGINS: Readonly<Record<Image, string>> = { one: "ours 1", two: "ours 2", once: "ours, once", broken: "broken" };
 
 /** How a history begins. */
 export interface Setup {
@@ -22,19 +21,6 @@ export interface Setup {
   readonly owner: AgentName;
   /** Processes can run in the middle of operations of others, which takes twice as long. */
   readonly separate: boolean;
-}
-
-/** The pods of our DaemonSets on this node. */
-export const WHO = ["A", "B", "C"] as const;
-export type Who = (typeof WHO)[number];
-
-/** The pod of an installer; it outlives its containers. */
-interface Pod {
-  readonly name: string;
-  readonly image: Image;
-  process: Process;
-  /** When it was told to end. */
-  stoppedAt?: number;
 }
 
 /** An action in the middle of an operation of an installer. */
@@ -54,7 +40,8 @@ export type Action =
   | { readonly do: "fight"; readonly ms: number }
   | { readonly do: "API server"; readonly is: Mood }
   | { readonly do: "runtime"; readonly is: ReaderName }
-  | { readonly do: "pod" | "lose power" | "boot" | "settle" | "uninstall" }
+  | { readonly do: "pod" | "lose power" | "boot" | "settle" | "uninstall" | "replace net.d" }
+  | { readonly do: "rollout"; readonly to: Image; readonly by: Strategy }
   | { readonly do: "disk"; readonly is: "full" | "read-only" | "fine" };
 export type Step = Action & { readonly at?: Place };
 
@@ -70,6 +57,8 @@ const STANZA = `{"name":"${OURS}","type":"${OURS}","log_level":"info","kubernete
 /** Directories of the node that installers see; the last ones are in memory. */
 const MOUNTED = [NET_DIR, BIN_DIR, "/var/lib/cni", "/run/linkerd-cni"];
 const IN_MEMORY = "/run";
+/** The kubelet's first pause before it starts a container again. */
+const RESTART_MS = 10_000;
 /** The kubelet's SIGKILL after SIGTERM. */
 const GRACE_MS = 30_000;
 
@@ -104,6 +93,9 @@ export class Node implements Machine {
   private readonly last = new Map<Process, Operation>();
   private runtimeKnownFrom = 0;
   private wasStarted = new Set<Who>();
+  private rollout: Rollout | undefined;
+  /** Executables that run no more. */
+  private readonly spent = new WeakSet<Inode>();
 
   constructor(
     private readonly program: Program,
@@ -129,7 +121,8 @@ export class Node implements Machine {
 
   execute(_process: Process, inode: Inode | undefined): Ended {
     if (inode === undefined) return { error: "ENOENT", stdout: "", stderr: "" };
-    if (!this.runs(inode)) return { error: "ENOEXEC", stdout: "", stderr: "" };
+    if (!this.runs(inode) || this.spent.has(inode)) return { error: "ENOEXEC", stdout: "", stderr: "" };
+    if (textOf(inode.bytes) === PLUGINS.once) this.spent.add(inode);
     return { code: 0, stdout: VERSION, stderr: "" };
   }
 
@@ -140,6 +133,8 @@ export class Node implements Machine {
     if (last === COPY) this.copies.push(this.clock.now);
     if (last !== undefined && CHANGES.test(last)) {
       if (last.endsWith(` ${this.owner.agent.file}`)) this.writes.push(this.clock.now);
+      const [, plugin] = /^rename (linkerd-cni\S*)$/.exec(last) ?? [];
+      if (plugin !== undefined && this.isSpent(plugin)) this.expectChain(within.takeOver);
       this.look("at any time", `after ${last} of ${process.name}`);
     }
     for (const each of this.armed) {
@@ -189,13 +184,19 @@ export class Node implements Machine {
   get working(): readonly Pod[] {
     const pods = [...this.pods.values()];
     const isAble = ({ process, image, stoppedAt }: Pod) =>
-      !process.isDead && !process.isFrozen && image !== "broken" && stoppedAt === undefined;
+      !process.isDead && !process.isFrozen && (image === "one" || image === "two") && stoppedAt === undefined;
     return pods.filter(isAble);
   }
 
   /** Whether an executable runs here. */
   private runs(inode: Inode | undefined): boolean {
-    return inode !== undefined && (inode.mode & 0o111) !== 0 && /^(fine|ours \d)$/.test(textOf(inode.bytes));
+    return inode !== undefined && (inode.mode & 0o111) !== 0 && /^(fine|ours)/.test(textOf(inode.bytes));
+  }
+
+  /** Whether a plugin ran once and does not run any more: whoever ran it cannot know. */
+  isSpent(plugin: string): boolean {
+    const inode = this.files.inodeIfAny(`${BIN_DIR}/${plugin}`);
+    return inode !== undefined && this.spent.has(inode);
   }
 
   private act(step: Step): void {
@@ -249,6 +250,13 @@ export class Node implements Machine {
       case "uninstall":
         this.uninstall();
         break;
+      case "rollout":
+        this.rollout?.end();
+        this.rollout = new Rollout(this, step.to, step.by);
+        break;
+      case "replace net.d":
+        this.replaceNetDir();
+        break;
       case "disk":
         this.disk.isFull = step.is === "full";
         this.disk.isReadOnly = step.is === "read-only";
@@ -276,7 +284,7 @@ export class Node implements Machine {
     this.expectChain(within.ownerWrite + Math.min(within.contest, 250 * 2 ** (this.ownerWrites.length - 2)));
   }
 
-  private start(who: Who, image: Image): void {
+  start(who: Who, image: Image): void {
     const former = this.pods.get(who);
     if (former !== undefined && !former.process.isDead) return;
     const isSame = former !== undefined && former.stoppedAt === undefined && former.image === image;
@@ -308,9 +316,45 @@ export class Node implements Machine {
     view.write(`${ACCOUNT}/token`, `token-of-${name}`);
     view.write(`${ACCOUNT}/ca.crt`, "authority");
     view.makeDirectories("/proc/self");
-    view.write("/proc/self/mountinfo", "");
     for (const directory of MOUNTED) view.bind(`${HOST}${directory}`, this.files.inode(directory));
+    this.describeMounts(view);
     return view;
+  }
+
+  /** A directory that the node has replaced stays mounted. */
+  private describeMounts(view: Files): void {
+    const line = (directory: string) => {
+      const isOld = view.inode(`${HOST}${directory}`) !== this.files.inode(directory);
+      return `1 1 8:1 ${directory}${isOld ? "//deleted" : ""} ${HOST}${directory} rw - ext4 /dev/root rw\n`;
+    };
+    view.write("/proc/self/mountinfo", MOUNTED.map(line).join(""));
+  }
+
+  /** Removed, and made again by its owner; the runtime starts again, to watch it. Installers still see the old one. */
+  private replaceNetDir(): void {
+    const parent = this.files.inode(NET_DIR.slice(0, NET_DIR.lastIndexOf("/")));
+    this.disk.unlimited(() => {
+      parent.entries.clear();
+      this.files.makeDirectories(NET_DIR);
+      syncAll(parent);
+      this.owner.boot();
+      for (const { process } of this.pods.values()) this.describeMounts(process.files);
+    });
+    this.chained = undefined;
+    this.runtime.restart();
+    this.expectChain(within.newContainer);
+  }
+
+  /** A container ended by itself: the kubelet starts another one. */
+  ended(process: Process): void {
+    const found = [...this.pods].find(([, pod]) => pod.process === process);
+    if (found === undefined) return;
+    const [who, { image, stoppedAt }] = found;
+    if (stoppedAt !== undefined || this.isUninstalled) return;
+    this.say(`${process.name} ended`);
+    this.clock.set(() => {
+      if (this.pods.get(who)?.process === process && !this.isUninstalled) this.start(who, image);
+    }, RESTART_MS);
   }
 
   private kill(who: Who): void {
@@ -318,7 +362,7 @@ export class Node implements Machine {
   }
 
   /** The pod is deleted: SIGTERM, and SIGKILL later. */
-  private stop(who: Who): void {
+  stop(who: Who): void {
     const pod = this.pods.get(who);
     if (pod === undefined || pod.process.isDead || pod.stoppedAt !== undefined) return;
     pod.stoppedAt = this.clock.now;
@@ -385,6 +429,7 @@ export class Node implements Machine {
   /** All is well again, and an installer runs: after the longest time that this may take, the node is chained. */
   private settle(): void {
     this.armed.clear();
+    this.rollout?.end();
     Object.assign(this.disk, { isFull: false, isReadOnly: false });
     this.api.mood = "up";
     for (const { process } of this.pods.values()) process.isFrozen = false;
@@ -395,7 +440,9 @@ export class Node implements Machine {
 
   private uninstall(): void {
     this.armed.clear();
-    const couldRemove = this.working.length > 0 && this.api.isUp && !this.disk.isFull && !this.disk.isReadOnly;
+    this.rollout?.end();
+    const isMounted = ({ process: { files } }: Pod) => files.inode(`${HOST}${NET_DIR}`) === this.files.inode(NET_DIR);
+    const couldRemove = this.working.some(isMounted) && this.api.isUp && !this.disk.isFull && !this.disk.isReadOnly;
     this.isUninstalled = true;
     this.api.uninstall();
     for (const { process } of this.pods.values()) process.terminate();

@@ -16,6 +16,8 @@ export interface Machine {
   readonly random: Random;
   /** Called before each operation. */
   before(process: Process, operation: Operation): void;
+  /** A process has ended by itself. */
+  ended(process: Process): void;
   /** Runs an executable. */
   execute(process: Process, inode: Inode | undefined): Ended;
   /** Sockets of the node, by their inode. */
@@ -141,6 +143,7 @@ export class Process implements Peer {
         if (this.isDead) return;
         this.status = code;
         this.kill();
+        machine.ended(this);
       },
     };
   }

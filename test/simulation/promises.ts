@@ -16,11 +16,13 @@ export const within = {
   contest: 30_000,
   contestedFor: 20_000,
   /** After an installer has died or is silent, and another one takes the node. */
-  takeOver: 16_000,
+  takeOver: 17_000,
   /** After the API server has refused or not answered. */
   refusal: 16_000,
   /** For how long the API server must refuse a stopping installer's tokens. */
   refusalConfirmed: 1_500,
+  /** After the configuration directory was replaced: the installer's container ends within ten seconds, and starts again after ten. */
+  newContainer: 40_000,
   /** After the disk works again. */
   repair: 12_000,
   /** After the container runtime became another one: it is asked for every minute. */
@@ -116,7 +118,8 @@ export const promised = {
         owner.isWriting;
       if (node.isUninstalled || cannot || working.length === 0) return undefined;
       const plugins = runtime.inForce();
-      return isOurs(plugins?.at(-1) ?? "") ? undefined : `in force: ${plugins?.join(", ")}; ${lastLines(node)}`;
+      const last = plugins?.at(-1) ?? "";
+      return isOurs(last) && !node.isSpent(last) ? undefined : `in force: ${plugins?.join(", ")}; ${lastLines(node)}`;
     },
   },
   "a pod that starts on a ready node is redirected": {
