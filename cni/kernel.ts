@@ -4,7 +4,7 @@ const NATIVE_SINCE = "4.18";
 const PLUGIN_SINCE = "4.11";
 
 /** Whether a release from uname(2) is older than a version; false for an unknown format. */
-export function isOlder(release: string, version: string): boolean {
+function isOlder(release: string, version: string): boolean {
   const [major, minor] = (/^(\d+)\.(\d+)/.exec(release)?.slice(1) ?? []).map(Number);
   const [wantedMajor = 0, wantedMinor = 0] = version.split(".").map(Number);
   if (major === undefined || minor === undefined) return false;

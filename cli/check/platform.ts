@@ -1,4 +1,4 @@
-import { isOlder, tooOldForNative, tooOldForPlugin } from "../../cni/kernel";
+import { tooOldForNative, tooOldForPlugin } from "../../cni/kernel";
 import { DEFAULT_DIRECTORIES, PLATFORMS, type Platform, type PlatformName } from "../../constructs/platforms";
 import type { NodeObject } from "./objects";
 
@@ -172,23 +172,6 @@ export function impossible(node: NodeObject): string | undefined {
 
 /** Why mode native cannot redirect on a node; undefined if it can. */
 export const needsLegacy = (node: NodeObject): string | undefined => tooOldForNative(info(node).kernelVersion ?? "");
-
-/** The first versions with NRI on by default: of the container runtime, and of a platform that turns it off before. */
-const NRI_SINCE: readonly (readonly [sign: RegExp, of: "containerRuntimeVersion" | "osImage", since: string])[] = [
-  [/^containerd:\/\/(.*)/, "containerRuntimeVersion", "2.0"],
-  [/^cri-o:\/\/(.*)/, "containerRuntimeVersion", "1.30"],
-  [/^Talos \(v(.*)/, "osImage", "1.14"],
-  [/^Bottlerocket .*-k8s-(\d+\.\d+)/, "osImage", "1.33"],
-];
-
-/** Whether a node may have NRI on; its configuration, which the API server does not show, may still turn it off. */
-export function mayHaveNri(node: NodeObject): boolean {
-  const found = NRI_SINCE.flatMap(([sign, of, since]) => {
-    const version = sign.exec(info(node)[of] ?? "")?.[1];
-    return version === undefined ? [] : [!isOlder(version, since)];
-  });
-  return found.length > 0 && found.every(Boolean);
-}
 
 /** The runtimes that pass no annotations to plugins: cri-dockerd, containerd before 1.5, CRI-O before 1.29. */
 const WITHOUT_ANNOTATIONS = /^(?:docker:|containerd:\/\/v?1\.[0-4]\.|cri-o:\/\/v?1\.(?:1?\d|2[0-8])\.)/;

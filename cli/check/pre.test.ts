@@ -391,26 +391,6 @@ test.each<readonly [string, Partial<Before>, readonly string[], object]>([
   for (const { problem, link } of prepared.findings) expect(problem === undefined || leadsSomewhere(link)).toBe(true);
 });
 
-const REPAIR = "add --set repairController.enabled=true";
-const OR_NRI = `${REPAIR}; or --set nri.enabled=true, if NRI is on in every node's runtime, which the API does not tell`;
-
-/** Runtimes and operating systems of nodes, and the recommendation. */
-test.each<readonly [readonly (readonly [runtime: string, os?: string])[], string]>([
-  [[["containerd://2.1.4"], ["cri-o://1.34.0"]], OR_NRI],
-  [[["containerd://2.0.0"]], OR_NRI],
-  [[["containerd://2.3.1", "Talos (v1.14.0)"]], OR_NRI],
-  [[["containerd://2.1.4", "Talos (v1.13.2)"]], REPAIR],
-  [[["containerd://2.0.5+bottlerocket", "Bottlerocket OS 1.42.0 (aws-k8s-1.32)"]], REPAIR],
-  [[["containerd://2.0.5+bottlerocket", "Bottlerocket OS 1.42.0 (aws-k8s-1.33-nvidia)"]], OR_NRI],
-  [[["containerd://1.7.23"]], REPAIR],
-  [[["containerd://2.1.4"], ["cri-o://1.29.1"]], REPAIR],
-  [[["docker://28.0.1"]], REPAIR],
-])("for nodes %j it recommends: %s", (facts, detail) => {
-  const own = facts.map(([containerRuntimeVersion, osImage = ""]) => node("a", { containerRuntimeVersion, osImage }));
-  const { findings } = prepare(before(nodes(...own)));
-  expect(findings.find(({ what }) => what.startsWith("pods that start before"))?.detail).toBe(detail);
-});
-
 /** The namespace, and what is said about it. */
 test.each<readonly [Record<string, string> | undefined, string, boolean]>([
   [undefined, "namespace linkerd-cni is not there yet", false],

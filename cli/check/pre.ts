@@ -16,7 +16,6 @@ import {
   hostJudge,
   impossible,
   lacksAnnotations,
-  mayHaveNri,
   needsLegacy,
   valuesFor,
 } from "./platform";
@@ -287,11 +286,13 @@ const CHECKS: readonly Check[] = [
   {
     what: "pods that start before the plugin can be repaired",
     link: docs("operate.md#repair-controller"),
-    answer: ({ possible }) => {
-      const nri = "; or --set nri.enabled=true, if NRI is on in every node's runtime, which the API does not tell";
-      if (possible.length === 0) return undefined;
-      return { detail: `add --set repairController.enabled=true${possible.every(mayHaveNri) ? nri : ""}` };
-    },
+    answer: ({ possible }) =>
+      possible.length === 0
+        ? undefined
+        : {
+            detail:
+              "add --set repairController.enabled=true; or --set nri.enabled=true, if every node's runtime has NRI on",
+          },
   },
   {
     what: "the namespace allows pods that write to the node",

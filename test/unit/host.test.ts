@@ -1,6 +1,6 @@
 /** The C host, built into an executable: every function of host/port.ts but TLS. */
 import { randomBytes } from "node:crypto";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { HostProgram, type Step, sanitized } from "../support/host";
@@ -9,8 +9,8 @@ import { missing, suite } from "../support/requirements";
 jest.setTimeout(600_000);
 
 const [AF_INET, AF_INET6] = [2, 10];
-const { ENOENT, EBADF, EINVAL, EFAULT, ENOTDIR, ETIMEDOUT, EACCES, EAGAIN, EFBIG, EISDIR, ENOTEMPTY } = constants.errno;
-const [O_RDONLY, O_WRONLY, O_CREAT, O_APPEND] = [0, 1, 0o100, 0o2000];
+const { ENOENT, EBADF, EINVAL, EFAULT, ENOTDIR, ETIMEDOUT, EACCES, EAGAIN, EFBIG, EISDIR } = constants.errno;
+const [O_RDONLY, O_WRONLY, O_CREAT] = [0, 1, 0o100];
 
 let host: HostProgram;
 let directory: string;
@@ -67,50 +67,6 @@ describe("sockets", () => {
 });
 
 describe("files", () => {
-  it("writes, appends, seeks and reads", async () => {
-    const path = join(directory, "written");
-    const [, , , , , seek, first, rest, end, closed] = await host.run([
-      ["open", path, O_WRONLY | O_CREAT, 0o640],
-      ["write", { result: 0 }, utf8("one ")],
-      ["open", path, O_WRONLY | O_APPEND, 0],
-      ["write", { result: 2 }, utf8("two")],
-      ["open", path, O_RDONLY, 0],
-      ["seek", { result: 4 }, 1, 0],
-      ["read", { result: 4 }, { size: 3 }],
-      ["read", { result: 4 }, { size: 100 }],
-      ["read", { result: 4 }, { size: 100 }],
-      ["close", { result: 4 }],
-    ]);
-    expect(await readFile(path, "utf8")).toBe("one two");
-    expect([seek, first, rest, end, closed].map((each) => each?.returned)).toEqual([1, 3, 3, 0, 0]);
-    expect(Buffer.from(first?.filled[0] ?? []).toString()).toBe("ne ");
-    expect(Buffer.from((rest?.filled[0] ?? []).slice(0, 4)).toString()).toBe("two\0");
-  });
-
-  it("says whether a path leads to something", async () => {
-    const [file, dangling] = [join(directory, "to ö"), join(directory, "dangling")];
-    await writeFile(file, "content");
-    await symlink("/nonexistent", dangling);
-    expect(await host.returned(["access", file], ["access", dangling])).toEqual([0, -ENOENT]);
-  });
-
-  it("removes files, and directories that are empty", async () => {
-    const [inside, within] = [join(directory, "inside"), join(directory, "inside", "file")];
-    await mkdir(inside);
-    await writeFile(within, "");
-    const [file, emptied] = [0, 0x200];
-    expect(
-      await host.returned(
-        ["unlink", inside, file],
-        ["unlink", inside, emptied],
-        ["unlink", within, file],
-        ["unlink", within, file],
-        ["unlink", inside, emptied],
-        ["access", inside],
-      ),
-    ).toEqual([-EISDIR, -ENOTEMPTY, 0, -ENOENT, 0, -ENOENT]);
-  });
-
   it("follows links in statx, and takes no smaller buffer than the kernel fills", async () => {
     const [path, link] = [join(directory, "sized"), join(directory, "link")];
     await writeFile(path, "12345");
@@ -162,17 +118,6 @@ describe("files", () => {
       { before: "ulimit -f 2" }, // blocks of 512 bytes
     );
     expect([first?.returned, second?.returned]).toEqual([1024, -constants.errno.EFBIG]);
-  });
-
-  it("moves a mebibyte whole", async () => {
-    const path = join(directory, "mebibyte");
-    const content = randomBytes(2 ** 20);
-    await writeFile(path, content);
-    const [, read] = await host.run([
-      ["open", path, O_RDONLY, 0],
-      ["read", { result: 0 }, { size: 2 ** 20 }],
-    ]);
-    expect(Buffer.from(read?.filled[0] ?? []).equals(content)).toBe(true);
   });
 });
 
