@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { suite } from "../support/requirements";
 import { rounds } from "../support/rounds";
-import { until } from "../support/until";
-import { type Cost, measure, median, memoryOf, printTable } from "./costs";
+import { type Cost, measure, median, printTable } from "./costs";
 import { CONFIGURATION, configure } from "./node";
 import { withPeer } from "./peer";
 import { INJECTED, type PodOptions, pod } from "./pods";
@@ -14,7 +13,6 @@ const PODS = 5;
 /** As the injector makes them: what the runtime passes decides. */
 const MESHED: PodOptions = { proxy: "sidecar", annotations: INJECTED };
 const KINDS: Readonly<Record<string, PodOptions>> = { "not meshed": {}, meshed: MESHED };
-const MIB = 2 ** 20;
 
 const peer = process.env["LINKERD_CNI_PEER"];
 
@@ -28,22 +26,6 @@ clusterSuite("the plugin's cost for a cluster", (cluster) => {
     chains.set("none of the mesh", plain);
     chains.set("ours", await readFile(CONFIGURATION, "utf8"));
     if (peer !== undefined) chains.set("linkerd's", await withPeer(peer, plain));
-  });
-
-  test("the memory of the installer, and of the repair controller, is within 100 MiB each", async () => {
-    // A process that has just begun uses less than it will; the kubelet looks every 10 to 30 s.
-    const settled = Date.now() + 15_000;
-    let found: Record<string, number> = {};
-    const complete = async () => {
-      found = await memoryOf(cluster.kubectl, "linkerd-cni", settled);
-      return Object.keys(found).length === 2 && Object.values(found).every((bytes) => bytes > 0);
-    };
-    await until("the kubelet's figures", complete);
-    printTable(
-      ["container", "memory, MiB"],
-      Object.entries(found).map(([name, bytes]) => [name, (bytes / MIB).toFixed(1)]),
-    );
-    for (const bytes of Object.values(found)) expect(bytes).toBeLessThan(100 * MIB);
   });
 
   describe("the start of a pod", () => {

@@ -65,22 +65,3 @@ export async function measure(machine: Machine, name: string, count: number, opt
   await kubectl.stop(...names);
   return { sandboxMs: names.map((each) => times.get(each) ?? Number.NaN), requests };
 }
-
-/**
- * Memory that a namespace's containers use, in bytes, by container.
- * @param since time before which nothing counts, in milliseconds: what was found earlier counts as 0
- */
-export async function memoryOf(kubectl: Kubectl, namespace: string, since: number): Promise<Record<string, number>> {
-  type Memory = { time: string; workingSetBytes?: number };
-  interface Summary {
-    pods: { podRef: { namespace: string }; containers: { name: string; memory?: Memory }[] }[];
-  }
-  const summary = JSON.parse(await kubectl.run("get", "--raw", "/api/v1/nodes/node/proxy/stats/summary")) as Summary;
-  const containers = summary.pods
-    .filter(({ podRef }) => podRef.namespace === namespace)
-    .flatMap((one) => one.containers);
-  const counts = (memory: Memory | undefined) => memory !== undefined && Date.parse(memory.time) >= since;
-  return Object.fromEntries(
-    containers.map(({ name, memory }) => [name, counts(memory) ? (memory?.workingSetBytes ?? 0) : 0]),
-  );
-}

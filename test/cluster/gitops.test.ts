@@ -219,14 +219,6 @@ const gitOps = (cluster: TestCluster) => {
       });
     });
 
-  const valueTest = (tool: () => ChartTool) =>
-    test("a value that changes in the tool's object reaches the node", async () => {
-      await tool().setValues(LINKERD_CNI, { ignoreInboundPorts: "25" });
-      await tool().settled(LINKERD_CNI);
-      await cluster.rolledOut();
-      expect((await stanza())["inbound-ports-to-ignore"]).toContain("25");
-    });
-
   /** Changes something while meshed pods start, and waits until enough have. Each must be redirected. */
   const whilePodsStart = async (what: string, change: () => Promise<void>) => {
     const stream = new PodStream(cluster.kubectl, "client");
@@ -316,15 +308,11 @@ const gitOps = (cluster: TestCluster) => {
     );
 
   const charts = [LINKERD_CNI, LINKERD_MULTUS];
-  const chartTests = (tool: () => ChartTool) => {
-    valueTest(tool);
-    streamTest(tool);
-  };
   scenario("Flux, by HelmRelease", fluxMissing, {
     make: (cluster, git) => new FluxHelm(cluster, git, flux ?? ""),
     installs: charts,
     before: sourceTest,
-    installed: chartTests,
+    installed: streamTest,
   });
   scenario("Flux, by Kustomization of dist/manifests", fluxMissing, {
     make: (cluster, git) => new FluxKustomize(cluster, git, flux ?? ""),
@@ -336,7 +324,7 @@ const gitOps = (cluster: TestCluster) => {
       make: (cluster, git) => new ArgoCd(cluster, git, argocd ?? "", serverSide),
       installs: charts,
       before: sourceTest,
-      installed: chartTests,
+      installed: streamTest,
     });
   }
 };

@@ -23,7 +23,7 @@ export function goProblems(): string[] {
  * @param needed version that the modules ask for
  * @param found the output of `go env GOVERSION GOTOOLCHAIN`; undefined if there is no Go
  */
-export function judgeGo(needed: string, found: string | undefined): string[] {
+function judgeGo(needed: string, found: string | undefined): string[] {
   const remedy = ".ci/install-go fetches one into .cache";
   if (found === undefined) return [`Go ${needed} or later: apt-get install golang-go; where that is older, ${remedy}`];
   const [version = "", toolchain = ""] = found.replace(/^go/, "").split("\n");

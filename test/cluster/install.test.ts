@@ -7,7 +7,7 @@ import { differences } from "../support/snapshot";
 import { until } from "../support/until";
 import { listing, moveCniDirectories } from "./directories";
 import { onDisk } from "./paths";
-import { namespace, pod, podAnnotations, podSpec } from "./pods";
+import { pod } from "./pods";
 import { clusterSuite } from "./suite";
 
 /** The proxy's answer to a redirected connection, and the application's answer to one that was not. */
@@ -73,11 +73,6 @@ clusterSuite("the chart installed by helm, on the distribution's containerd", (c
     expect(await kubectl.dial("meshed", "127.0.0.1:8080")).toEqual(served(8080));
   });
 
-  test("a pod that is not meshed is not redirected", async () => {
-    await cluster.kubectl.start(pod("client"));
-    expect(await cluster.kubectl.dial("client", `${server}:8080`)).toEqual(served(8080));
-  });
-
   test("a native sidecar is redirected as well; init containers go through it, unless they run as its user", async () => {
     const { kubectl } = cluster;
     const address = `${server}:8080`;
@@ -98,25 +93,6 @@ clusterSuite("the chart installed by helm, on the distribution's containerd", (c
     await until("the connection of root's init container to be refused", async () =>
       (await log()).includes("connection refused"),
     );
-  });
-
-  test("annotations on the pod, and on its namespace, skip ports", async () => {
-    const { kubectl } = cluster;
-    const skips = { "config.linkerd.io/skip-outbound-ports": "8080", "config.linkerd.io/skip-inbound-ports": "8080" };
-    await kubectl.apply(namespace("skipping", skips));
-    const [annotated] = await kubectl.start(pod("annotated", { proxy: "sidecar", annotations: skips }));
-    await until("the namespace's service account", () =>
-      kubectl.run("get", "serviceaccount", "default", "--namespace=skipping").then(
-        () => true,
-        () => false,
-      ),
-    );
-    const [inherited] = await kubectl.start(pod("inherited", { proxy: "sidecar", namespace: "skipping" }));
-    expect(await kubectl.dial("annotated", `${server}:8080`)).toEqual(served(8080));
-    expect(await kubectl.dial("annotated", `${apiLike}:6443`)).toEqual(outbound(`${apiLike}:6443`));
-    expect(await kubectl.dial("server", `${annotated}:8080`)).toEqual(served(8080));
-    expect(await kubectl.dial("inherited", `${server}:8080`, { namespace: "skipping" })).toEqual(served(8080));
-    expect(await kubectl.dial("server", `${inherited}:8080`)).toEqual(served(8080));
   });
 
   test("a control-plane pod reaches the API server's ports directly", async () => {
@@ -141,24 +117,6 @@ clusterSuite("the chart installed by helm, on the distribution's containerd", (c
   test("a pod in the node's network starts, and the node itself has no redirect", async () => {
     await cluster.kubectl.start(pod("host", { hostNetwork: true, proxy: "sidecar" }));
     expect((await cluster.machine.run(["nft", "list", "tables"])).trim()).toBe("table ip cluster");
-  });
-
-  test("a meshed Job completes", async () => {
-    const options = { proxy: "native", args: ["dial", `${server}:8080`] } as const;
-    const template = {
-      metadata: { annotations: podAnnotations(options) },
-      spec: { ...podSpec(options), restartPolicy: "Never" },
-    };
-    await cluster.kubectl.apply({
-      apiVersion: "batch/v1",
-      kind: "Job",
-      metadata: { name: "job", namespace: "default" },
-      spec: { template },
-    });
-    await cluster.kubectl.run("wait", "job/job", "--for=condition=Complete", "--timeout=180s");
-    expect(JSON.parse(await cluster.kubectl.run("logs", "job/job", "--container=app"))).toEqual(
-      outbound(`${server}:8080`),
-    );
   });
 
   test("static pods start and stop; one that is meshed is redirected", async () => {
@@ -211,20 +169,3 @@ clusterSuite("a node whose CNI directories are not the usual ones", (cluster) =>
     expect(await cluster.directories()).toEqual({});
   });
 });
-
-clusterSuite(
-  "containerd 2, which asks a chain for its STATUS",
-  (cluster) => {
-    const ready = async () => {
-      type Node = { status: { conditions: { type: string; status: string; message: string }[] } };
-      const { status } = await cluster.kubectl.json<Node>("get", "node/node");
-      return status.conditions.find(({ type }) => type === "Ready");
-    };
-
-    test("with strictStatus, a node is ready", async () => {
-      await cluster.install("--set", "strictStatus=true");
-      expect(await ready()).toMatchObject({ status: "True" });
-    });
-  },
-  "2",
-);

@@ -78,14 +78,6 @@ clusterSuite("changing the installation in a cluster", (cluster) => {
     expect(notRedirected).toEqual([]);
   }, 480_000);
 
-  test("a restart of the installer leaves everything in place", async () => {
-    const installed = await cluster.directories();
-    await cluster.kubectl.run("rollout", "restart", "--namespace=linkerd-cni", "daemonset/linkerd-cni");
-    await cluster.rolledOut();
-    expect(await cluster.chain()).toEqual(["bridge", "portmap", "linkerd-cni"]);
-    expect(Object.keys(await cluster.directories())).toEqual(Object.keys(installed));
-  });
-
   test("helm uninstall after all of it puts every byte back", async () => {
     await cluster.uninstall();
     expect(differences(before, await cluster.directories())).toEqual([]);

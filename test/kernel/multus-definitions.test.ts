@@ -151,17 +151,8 @@ suite("the operator's definitions with a real API server, with the chart's right
     expect([after.spec, after.metadata.labels]).toEqual([before.spec, metadata.labels]);
   });
 
-  test("a deleted foreign definition is replaced by ours", async () => {
-    const running = await start();
-    await cluster.annotate("foreign", "enabled");
-    await until("its word", () => running.said("is left as it is"));
-    await cluster.api.json({ method: "DELETE", path: cluster.definitionPath("foreign") });
-    await made("foreign");
-    expect(await cluster.config("foreign")).toEqual(WANTED);
-  });
-
   test("a change of the ConfigMap reaches every definition; a malformed one changes none, and is reported", async () => {
-    const namespaces = ["shop", "linkerd", "plain", "foreign", "after-foreign"];
+    const namespaces = ["shop", "linkerd", "plain", "after-foreign"];
     const running = await start();
     await cluster.annotate("plain", "enabled");
     const changed = { ...STANZA, linkerd: { ...STANZA.linkerd, "proxy-uid": 2200 } };
@@ -185,7 +176,7 @@ suite("the operator's definitions with a real API server, with the chart's right
     await cluster.annotate("plain", "disabled");
     await gone("plain");
     expect(await running.metric("config_valid")).toBe(0);
-    expect(await uids(["linkerd", "foreign", "after-foreign"])).toEqual([2200, 2200, 2200]);
+    expect(await uids(["linkerd", "after-foreign"])).toEqual([2200, 2200]);
     expect((await cluster.definition("shop"))?.spec.config).toBe("{}");
     expect(await cluster.definition("meanwhile")).toBeUndefined();
 

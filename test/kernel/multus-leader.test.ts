@@ -54,16 +54,6 @@ suite("the operator's leader with a real API server, with the chart's rights", r
     process.stdout.write(`took over after ${((performance.now() - start) / 1_000).toFixed(1)} s\n`);
   }
 
-  test("when the leader is stopped, it releases the lease, and the other takes over at once", async () => {
-    const [leader, successor] = await pair();
-    await made();
-    expect(await leader.end("SIGTERM")).toBe(0);
-    expect(leader.said("released the lease")).toBe(true);
-    await remove();
-    await tookOver(successor);
-    await made();
-  });
-
   test("a leader that was paused does not write when it continues", async () => {
     const [leader, successor] = await pair();
     await made();
