@@ -7,7 +7,6 @@ import { type Answer, type HttpServer, health, metrics, serve } from "../process
 import type { Log } from "../process/log";
 import { Loop } from "../process/loop";
 import { dirname } from "../system/path";
-import { AccessCheck, type Verdict } from "./api/access";
 import { ApiConnection } from "./api/api-connection";
 import { isServed, LookupServer } from "./api/lookup-server";
 import { OwnDaemonSet } from "./api/own-daemonset";
@@ -52,7 +51,6 @@ export class Service {
   private readonly instruments = createInstruments();
   private readonly paths: Paths;
   private readonly reconciler: Reconciler;
-  private readonly access: AccessCheck;
   private readonly unbound: UnboundToken;
   private readonly connection: ApiConnection;
   private readonly lookups: LookupServer;
@@ -78,12 +76,10 @@ export class Service {
     const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
     const transport = (access: ApiServer) => this.connection.as(access);
     const clock = systemClock;
-    this.access = new AccessCheck({ transport, path: pod, clock });
     this.unbound = new UnboundToken({ own, transport, log, clock });
     this.connection = new ApiConnection({
       access: own,
       path: pod,
-      answered: ({ token }, status) => this.access.learn(token, status),
       log,
       clock,
     });
@@ -109,7 +105,7 @@ export class Service {
       wanted,
       disk,
       plugin,
-      accepts: () => this.verify(),
+      accepts: () => this.connection.verdict(),
       isServed: () => isServed(settings.lookupSocket),
       passesOverBroken: () => passesOverBroken(this.runtime),
       log,
@@ -245,11 +241,6 @@ export class Service {
     return WORK_EVERY_MS;
   }
 
-  /** Whether the API server accepts this pod's token. @throws if there is none */
-  private async verify(): Promise<Verdict> {
-    return this.access.check(readApiServer(this.deps.settings.cluster));
-  }
-
   private async liftTaint(): Promise<void> {
     if (this.taint?.isDue !== true) return;
     if ((await this.ready()).status === 200) await this.taint.lift();
@@ -335,7 +326,7 @@ export class Service {
     const { problem, choice } = this.scheduler.status;
     this.mounts.check();
     if (problem !== undefined) return health(problem);
-    const verdict = await this.verify();
+    const verdict = await this.connection.verdict();
     if (verdict.kind === "refused") return health(verdict.why);
     if (this.lookups.unserved !== "") return health(this.lookups.unserved);
     const unreached = this.connection.problem && `${ApiReach.lost}: ${this.connection.problem}`;

@@ -5,7 +5,13 @@ import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import { ApiConnections, type ConnectionOptions, type Transport } from "../../kubernetes/transport";
 import type { Clock } from "../../process/clock";
 import type { Log } from "../../process/log";
-import { isAccepted, UNAUTHORIZED } from "./access";
+
+/** Whether the API server accepts this pod's token; undecided while it does not answer. */
+export type Verdict = { readonly kind: "accepted" | "unknown" } | { readonly kind: "refused"; readonly why: string };
+
+const UNAUTHORIZED = 401;
+const FORBIDDEN = 403;
+const UNKNOWN: Verdict = { kind: "unknown" };
 
 /**
  * The look-ups at a time; more wait for one of these connections, each of which costs 45 KiB here and a handshake of the
@@ -27,14 +33,17 @@ const AS_CACHED = "?resourceVersion=0";
 /** Milliseconds after which the log repeats that the API server cannot be reached. */
 const SAY_AGAIN_MS = 60_000;
 /**
- * Milliseconds between checks: less than a connection is kept, and than a verdict about the token is remembered. Between
- * them, the kernel probes the way to the API server, and a connection that ends has a check follow at once.
+ * Milliseconds between checks: less than a connection is kept. Between them, the kernel probes the way to the API server,
+ * and a connection that ends has a check follow at once.
  */
 const EVERY_MS = 25_000;
 /** Milliseconds between a check and one that follows a connection's end: a server may keep none for long. */
 const SOONEST_MS = { broken: 3_000, ended: 10_000 };
-/** An unreachable server is tried sooner, but not for long: a thousand nodes would keep it slow. */
-const UNREACHED: BackoffPolicy = { firstMs: 3_000, longestMs: 10_000 };
+/**
+ * A server that cannot be reached, or refuses the token, is tried sooner, since a node may not be chained until then; but
+ * not for long: a thousand nodes would keep it slow.
+ */
+const FAILED: BackoffPolicy = { firstMs: 3_000, longestMs: 10_000 };
 /** Milliseconds for which the token that was read is used: the kubelet replaces it long before it ends. */
 const READ_AGAIN_MS = 1_000;
 
@@ -43,8 +52,6 @@ interface ApiConnectionDeps {
   readonly access: () => ApiServer;
   /** An object that the plugin may read: a check asks for it. */
   readonly path: string;
-  /** Told what a check was answered, and of each look-up that was refused by 401. */
-  readonly answered?: (access: ApiServer, status: number) => void;
   readonly log: Log;
   readonly clock: Pick<Clock, "now" | "random">;
 }
@@ -55,16 +62,20 @@ export class ApiConnection {
   private checking: Promise<void> | undefined;
   private dueAt = Number.NEGATIVE_INFINITY;
   private checkedAt = Number.NEGATIVE_INFINITY;
-  private readonly unreached: Backoff;
+  private readonly failed: Backoff;
   private reason: string | undefined;
   private saidAt = Number.NEGATIVE_INFINITY;
-  private accepted = false;
+  private hasEverWorked = false;
+  /** Whether the last answer that was not 401 accepted a token of this account. */
+  private works = false;
+  /** What the last check found out, and the token that it was sent with. */
+  private last: { readonly token: string; readonly verdict: Verdict } | undefined;
   private isClosed = false;
   private known: { readonly access: ApiServer; readonly until: number } | undefined;
 
   constructor(private readonly deps: ApiConnectionDeps) {
     this.connections = new ApiConnections({ ...CONNECTIONS, ended: (error) => this.lost(error !== undefined) });
-    this.unreached = new Backoff(UNREACHED, deps.clock.random);
+    this.failed = new Backoff(FAILED, deps.clock.random);
   }
 
   /** Why the API server cannot be reached; undefined if the last check reached it or no check has ended yet. */
@@ -74,7 +85,13 @@ export class ApiConnection {
 
   /** Whether a check's answer shows that look-ups work. */
   get hasWorked(): boolean {
-    return this.accepted;
+    return this.hasEverWorked;
+  }
+
+  /** Whether the API server accepts this pod's token, as of the last check. @throws if there is no token */
+  async verdict(): Promise<Verdict> {
+    if (this.last?.token !== this.access().token) await this.check();
+    return this.last?.verdict ?? UNKNOWN;
   }
 
   /**
@@ -87,8 +104,8 @@ export class ApiConnection {
       const access = this.access();
       const response = await this.connections.send(access, { path, deadlineMs });
       if (response.status === UNAUTHORIZED) {
-        this.deps.answered?.(access, response.status);
         if (this.known?.access === access) this.known = undefined;
+        if (this.last?.verdict.kind === "accepted") void this.check();
       }
       return response;
     } catch (error) {
@@ -135,23 +152,26 @@ export class ApiConnection {
     this.checking ??= this.ask().finally(() => {
       this.checking = undefined;
       this.checkedAt = this.deps.clock.now();
-      this.dueAt = this.checkedAt + (this.reason === undefined ? EVERY_MS : this.unreached.next());
+      const isAccepted = this.reason === undefined && this.last?.verdict.kind === "accepted";
+      if (isAccepted) this.failed.reset();
+      this.dueAt = this.checkedAt + (isAccepted ? EVERY_MS : this.failed.next());
     });
     return this.checking;
   }
 
   private async ask(): Promise<void> {
     const { path, log } = this.deps;
+    let token = "";
     try {
       this.known = undefined;
       const access = this.access();
+      token = access.token;
       const { status } = await this.connections.send(access, { path: `${path}${AS_CACHED}`, deadlineMs: CHECK_MS });
-      this.accepted ||= isAccepted(status);
-      this.deps.answered?.(access, status);
+      this.last = { token, verdict: this.verdictOf(status) };
       if (this.reason !== undefined) log.warn(ApiReach.regained);
       this.reason = undefined;
-      this.unreached.reset();
     } catch (error) {
+      this.last = { token, verdict: UNKNOWN };
       const reason = reasonOf(error);
       const now = this.deps.clock.now();
       if (this.reason === undefined || now >= this.saidAt + SAY_AGAIN_MS) {
@@ -160,5 +180,17 @@ export class ApiConnection {
       }
       this.reason = reason;
     }
+  }
+
+  private verdictOf(status: number): Verdict {
+    if (status === UNAUTHORIZED)
+      return { kind: "refused", why: "the API server does not accept this pod's token (401)" };
+    if (status >= 500) return UNKNOWN;
+    const { works } = this;
+    this.works = status !== FORBIDDEN;
+    this.hasEverWorked ||= this.works;
+    if (this.works) return { kind: "accepted" };
+    // An API server that has just started does not know the roles yet and refuses everything: ask it once more.
+    return works ? UNKNOWN : { kind: "refused", why: "this pod's account may not get pods (403)" };
   }
 }

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Chaining } from "../../cni/contract";
 import { createLog } from "../../process/log";
-import type { Verdict } from "../api/access";
+import type { Verdict } from "../api/api-connection";
 import { nodeDisk } from "../apply/disk";
 import type { Choice } from "../plan/chaining";
 import type { Attachments } from "../plan/removal";

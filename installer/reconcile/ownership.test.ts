@@ -1,5 +1,5 @@
 import { rmSync, writeFileSync } from "node:fs";
-import type { Verdict } from "../api/access";
+import type { Verdict } from "../api/api-connection";
 import { LIST, Node, PLUGIN } from "./node.testing";
 
 const BROKEN = "#!/bin/sh\nexit 7\n";

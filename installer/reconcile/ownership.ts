@@ -1,6 +1,6 @@
 import { reasonOf } from "../../cni/errors";
 import { join } from "../../system/path";
-import type { Verdict } from "../api/access";
+import type { Verdict } from "../api/api-connection";
 import { isInForce } from "../plan/chaining";
 import type { Plan, Wanted } from "../plan/plan";
 import type { NodeState } from "../state/node-state";

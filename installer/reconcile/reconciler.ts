@@ -5,7 +5,7 @@ import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
 import type { Log } from "../../process/log";
 import { apart } from "../../system/child";
 import { basename, join } from "../../system/path";
-import type { Verdict } from "../api/access";
+import type { Verdict } from "../api/api-connection";
 import { Changer } from "../apply/changer";
 import type { Disk } from "../apply/disk";
 import type { Choice } from "../plan/chaining";

@@ -101,8 +101,8 @@ test.each([
   const { text } = await get("/metrics");
   expect(text).toContain("linkerd_cni_ready 0");
   expect(text).toContain("linkerd_cni_chained 1");
-  // It is asked again after half of five seconds or more.
-  expect(asked() - before).toBeLessThanOrEqual(1 + (performance.now() - begin) / 2500);
+  // It is asked again after half of three seconds or more.
+  expect(asked() - before).toBeLessThanOrEqual(1 + (performance.now() - begin) / 1500);
 });
 
 test("a token that the API server refused for a while makes it ready again, without another token", async () => {
@@ -111,7 +111,7 @@ test("a token that the API server refused for a while makes it ready again, with
   await installer.says("ends in our stanza");
   await answersReady(503);
   answers[POD] = () => [200, {}];
-  // A verdict is remembered for 30 s, see installer/api/access.test.ts.
+  // It is checked again within ten seconds, see installer/api/api-connection.test.ts.
   await answersReady(200);
 });
 
