@@ -1,5 +1,6 @@
 import { AdminPath, ApiReach, CNI_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
+import { isCrio, passesAnnotations, passesOverBroken } from "../cni/runtime";
 import type { ApiServer } from "../kubernetes/api-server";
 import { readApiServer } from "../kubernetes/in-cluster";
 import { systemClock } from "../process/clock";
@@ -13,8 +14,8 @@ import { OwnDaemonSet } from "./api/own-daemonset";
 import { PodEvents } from "./api/pod-events";
 import { UnboundToken } from "./api/unbound-token";
 import type { Disk } from "./apply/disk";
-import { hostFacts, isCrio, preflight, runtimeNote } from "./host/preflight";
-import { askForRuntime, passesOverBroken } from "./host/runtime";
+import { hostFacts, preflight } from "./host/preflight";
+import { askForRuntime } from "./host/runtime";
 import { Reconciler } from "./reconcile/reconciler";
 import { Scheduler } from "./reconcile/scheduler";
 import { stanzaForNode } from "./reconcile/stanza";
@@ -271,7 +272,10 @@ export class Service {
     const found = await askForRuntime(connect, settings.nodeName);
     if (found === undefined || found === this.runtime) return false;
     this.runtime = found;
-    log.info(runtimeNote(found));
+    const [passes, thus] = passesAnnotations(found)
+      ? ["passes", "unmeshed pods need no API request"]
+      : ["does not pass", "each pod's start asks the API server"];
+    log.info(`container runtime ${found} ${passes} pod annotations: ${thus}`);
     return true;
   }
 

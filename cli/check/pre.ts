@@ -1,5 +1,5 @@
-import { readsDropins } from "../../cni/conflist/dropin";
 import { NodePath } from "../../cni/contract";
+import { readsDropins } from "../../cni/runtime";
 import { NAMESPACE_LABELS } from "../../constructs/namespace";
 import { DEFAULT_DIRECTORIES, PLATFORMS } from "../../constructs/platforms";
 import { chartReference } from "../../constructs/version";

@@ -1,20 +1,5 @@
-import { dropinFolder, readsDropins, whyNoDropins } from "./dropin";
+import { dropinFolder, whyNoDropins } from "./dropin";
 import { readConfig } from "./read";
-
-test.each([
-  ["containerd://2.2.9", true],
-  ["containerd://2.1.0", true],
-  ["containerd://v2.1.3-k3s1", true],
-  ["containerd://3.0.0", true],
-  ["containerd://2.0.5", false],
-  ["containerd://1.7.28", false],
-  ["containerd://1.6.20~ds1", false],
-  ["cri-o://1.34.0", true],
-  ["cri-o://1.33.4", false],
-  ["docker://27.0.1", false],
-  ["", false],
-  [undefined, undefined],
-])("%s reads drop-ins: %s", (runtime, expected) => expect(readsDropins(runtime)).toBe(expected));
 
 const config = (text: string, file = "10-k.conflist") => readConfig(file, Buffer.from(text));
 const plugins = '"plugins":[{"type":"bridge"}]';

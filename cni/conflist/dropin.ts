@@ -2,6 +2,7 @@
  * Drop-ins: since libcni 1.3, a runtime appends the plugins in `NAME/*.conf` to a list with the name NAME, in the order
  * of file names, unless the list sets `loadOnlyInlinedPlugins`. It never appends to a single plugin's file.
  */
+import { readsDropins } from "../runtime";
 import type { Config, Libcni } from "./read";
 
 /** The name of our file in such a folder: the last one, so that all other plugins run before ours. */
@@ -9,24 +10,6 @@ export const DROPIN_FILE = "99-linkerd-cni.conf";
 
 /** A network name that libcni accepts. */
 const NETWORK_NAME = /^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/;
-
-/** The first version of each runtime with libcni 1.3. */
-const SINCE: Readonly<Record<string, readonly [major: number, minor: number]>> = {
-  containerd: [2, 1],
-  "cri-o": [1, 34],
-};
-
-/**
- * Whether a runtime reads drop-ins. @param runtime a Node's `status.nodeInfo.containerRuntimeVersion`:
- * `containerd://2.2.9` @returns undefined if the runtime is unknown
- */
-export function readsDropins(runtime: string | undefined): boolean | undefined {
-  if (runtime === undefined) return undefined;
-  const [, name = "", ...numbers] = /^([a-z-]+):\/\/v?(\d+)\.(\d+)/.exec(runtime) ?? [];
-  const [major = 0, minor = 0] = numbers.map(Number);
-  const since = SINCE[name];
-  return since !== undefined && (major > since[0] || (major === since[0] && minor >= since[1]));
-}
 
 /** A runtime's libcni; the newest if the runtime is unknown. */
 export const libcniOf = (runtime: string | undefined): Libcni => (readsDropins(runtime) === false ? "1.1" : "1.3");

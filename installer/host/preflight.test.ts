@@ -1,4 +1,4 @@
-import { type HostFacts, isCrio, preflight, runtimeNote } from "./preflight";
+import { type HostFacts, preflight } from "./preflight";
 
 const directory = {
   path: "/host/opt/cni/bin",
@@ -54,14 +54,3 @@ test.each<Partial<HostFacts>>([
   { selinux: { enforcing: false, label: "system_u:system_r:container_t:s0" } },
   { selinux: { enforcing: true, label: "system_u:system_r:spc_t:s0" } },
 ])("nothing is reported about a good node: %j", (facts) => expect(preflight({ ...good, ...facts })).toEqual([]));
-
-test.each([
-  ["containerd://1.7.13", "passes pod annotations"],
-  ["containerd://1.4.13-k3s1", "does not pass pod annotations"],
-  ["cri-o://1.28.4", "does not pass pod annotations"],
-  ["docker://26.1.0", "does not pass pod annotations"],
-])("%s %s", (runtime, text) => expect(runtimeNote(runtime)).toContain(text));
-
-test("CRI-O is recognized by its version string", () => {
-  expect([isCrio("cri-o://1.30.0"), isCrio("containerd://2.0.0"), isCrio(undefined)]).toEqual([true, false, false]);
-});

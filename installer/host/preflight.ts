@@ -73,11 +73,6 @@ export function hostFacts(paths: Paths): HostFacts {
   };
 }
 
-const PASSES_ANNOTATIONS: Readonly<Record<string, readonly [number, number]>> = {
-  containerd: [1, 5],
-  "cri-o": [1, 29],
-};
-
 const error = (message: string): Advice => ({ level: "error", message });
 const warn = (message: string): Advice => ({ level: "warn", message });
 
@@ -119,32 +114,10 @@ function ofSelinux(selinux: HostFacts["selinux"]): readonly Advice[] {
   ];
 }
 
-/** Whether a runtime passes the pod's annotations to the plugin; undefined if its version cannot be read. */
-function passesAnnotations(runtime: string): boolean | undefined {
-  const match = /^([a-z-]+):\/\/v?(\d+)\.(\d+)/.exec(runtime);
-  if (match === null) return undefined;
-  const needs = PASSES_ANNOTATIONS[match[1] ?? ""];
-  if (needs === undefined) return false;
-  const [major, minor] = [Number(match[2]), Number(match[3])];
-  return major > needs[0] || (major === needs[0] && minor >= needs[1]);
-}
-
-/** What the node's container runtime means for lookups, in one line. */
-export function runtimeNote(runtime: string): string {
-  return passesAnnotations(runtime) === true
-    ? `container runtime ${runtime} passes pod annotations: unmeshed pods need no API request`
-    : `container runtime ${runtime} does not pass pod annotations: each pod's start asks the API server`;
-}
-
 /** The problems of the node, one line each with the remedy. */
 export function preflight(facts: HostFacts): readonly Advice[] {
   return [
     ...facts.directories.flatMap((directory) => ofDirectory(directory, facts.pluginBytes)),
     ...ofSelinux(facts.selinux),
   ];
-}
-
-/** CRI-O calls the plugin for a pod's DEL with the configuration of its ADD, even after an uninstall. */
-export function isCrio(runtime: string | undefined): boolean {
-  return runtime?.startsWith("cri-o://") === true;
 }

@@ -17,12 +17,3 @@ export async function askForRuntime(connect: () => Transport, node: string): Pro
     return undefined;
   }
 }
-
-/**
- * Whether a runtime skips a configuration that it cannot load. containerd does not: a broken first file keeps the node
- * NotReady. Undefined if unknown.
- */
-export function passesOverBroken(runtime: string | undefined): boolean | undefined {
-  if (runtime?.startsWith("containerd://") === true) return false;
-  return runtime !== undefined && /^(cri-o|docker):\/\//.test(runtime) ? true : undefined;
-}

@@ -1,7 +1,8 @@
 /** Chooses how to chain a node's pods, and finds what is in force. */
-import { DROPIN_FILE, readsDropins, whyNoDropins } from "../../cni/conflist/dropin";
+import { DROPIN_FILE, whyNoDropins } from "../../cni/conflist/dropin";
 import { type Config, readConfig, readDropin } from "../../cni/conflist/read";
 import type { Chaining } from "../../cni/contract";
+import { readsDropins } from "../../cni/runtime";
 import { isPlugin, PLUGIN_TYPE } from "../../cni/stanza";
 import { textOf } from "../../system/bytes";
 import { basename, dirname, join } from "../../system/path";

@@ -1,12 +1,12 @@
-import { DROPIN_FILE, dropinFolder, libcniOf, readsDropins } from "../../cni/conflist/dropin";
+import { DROPIN_FILE, dropinFolder, libcniOf } from "../../cni/conflist/dropin";
 import { chained, hasStanza, isChained, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
 import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, type Libcni, readConfig } from "../../cni/conflist/read";
 import type { Chaining } from "../../cni/contract";
+import { passesOverBroken, readsDropins } from "../../cni/runtime";
 import { DROPIN_TYPE } from "../../cni/stanza";
 import { equal, textOf, utf8 } from "../../system/bytes";
 import { dirname, join } from "../../system/path";
-import { passesOverBroken } from "../host/runtime";
 import { encodeJournal, type Journal, originalName, takenBy } from "../state/journal";
 import { type FoundFile, type NodeState, type Remain, SET_ASIDE, type Seen } from "../state/node-state";
 import { type Paths, TEMPORARY } from "../state/paths";
