@@ -8,11 +8,10 @@ import { addExplain } from "./explain/command";
 import { fieldOf, VALUE_FLAGS, type ValueFlag } from "./flags";
 import { givenValues, type ValueOptions } from "./given-values";
 import { complain, type Io, Unsuccessful } from "./io";
-import { type ClusterOptions, clusterFlags, collect, Kubectl, KubectlError, unusedClusterFlags } from "./kubectl";
-import { docs } from "./links";
+import { type ClusterOptions, clusterFlags, collect, Kubectl, unusedClusterFlags } from "./kubectl";
 import { foundElsewhere, removed } from "./removal";
 import { addReport } from "./report/command";
-import { FORMATS, type Format, formatted, installed, type Manifest } from "./resources";
+import { FORMATS, type Format, formatted, installed } from "./resources";
 
 function valueOption(flag: ValueFlag): Option {
   const { description, choices, default: value } = fieldOf(flag.path);
@@ -39,10 +38,13 @@ function takesValues(command: Command): Command {
     )
     .addOption(repeated("--set <name=value>", "Values, as helm reads them; may be repeated"))
     .addOption(repeated("--set-string <name=value>", "Values that are text, as helm reads them; may be repeated"))
-    .addOption(repeated("--set-file <name=file>", "Values from files, as helm reads them; may be repeated"))
-    .option("--cni-namespace <name>", "Namespace to install into", CNI_NAME)
-    .addOption(new Option("-o, --output <format>", "Format").choices(FORMATS).default("yaml"));
+    .addOption(repeated("--set-file <name=file>", "Values from files, as helm reads them; may be repeated"));
 }
+
+const takesNamespace = (command: Command): Command =>
+  command
+    .option("--cni-namespace <name>", "Namespace of the installation", CNI_NAME)
+    .addOption(new Option("-o, --output <format>", "Format").choices(FORMATS).default("yaml"));
 
 interface RenderOptions extends ValueOptions {
   readonly cniNamespace: string;
@@ -55,41 +57,26 @@ function addInstall(program: Command, io: Io): void {
     .description("Print the manifests that install the plugin, for kubectl apply -f -")
     .option("--ignore-cluster", "Accepted for compatibility: this command never asks the cluster");
   for (const flag of unusedClusterFlags()) command.addOption(flag);
-  takesValues(command).action(async (options: RenderOptions) => {
+  takesNamespace(takesValues(command)).action(async (options: RenderOptions) => {
     const values = givenValues(options, io);
     io.out(formatted(installed(values, options.cniNamespace), options.output));
   });
 }
 
-interface UninstallOptions extends RenderOptions, ClusterOptions {
-  readonly ignoreCluster?: true;
-}
-
-/** Objects of kinds that only some clusters know; undefined if the cluster is not asked or does not answer. */
-async function lookedFor(options: UninstallOptions, io: Io): Promise<readonly Manifest[] | undefined> {
-  if (options.ignoreCluster === true) return undefined;
-  try {
-    return await foundElsewhere(new Kubectl(io, options), options.cniNamespace);
-  } catch (error) {
-    if (!(error instanceof KubectlError)) throw error;
-    complain(io, error.message);
-    complain(io, `more may be left in the cluster: ${docs("cli.md#uninstall-cni")}`);
-    return undefined;
-  }
+interface UninstallOptions extends ClusterOptions {
+  readonly cniNamespace: string;
+  readonly output: Format;
 }
 
 function addUninstall(program: Command, io: Io): void {
   const command = program
     .command("uninstall-cni")
-    .description("Print the objects of the plugin, except its namespace, for kubectl delete --ignore-not-found -f -")
-    .option("--ignore-cluster", "Do not ask the cluster for objects of kinds that only some clusters know");
+    .description("Print the objects of the plugin, except its namespace, for kubectl delete --ignore-not-found -f -");
   for (const flag of clusterFlags()) command.addOption(flag);
-  takesValues(command).action(async (options: UninstallOptions) => {
-    const values = givenValues(options, io);
+  takesNamespace(command).action(async (options: UninstallOptions) => {
     const { cniNamespace, output } = options;
-    // Wrong values are refused before the cluster is asked.
-    installed(values, cniNamespace);
-    io.out(formatted(removed(values, cniNamespace, await lookedFor(options, io)), output));
+    const elsewhere = await foundElsewhere(new Kubectl(io, options), cniNamespace);
+    io.out(formatted(removed(cniNamespace, elsewhere), output));
   });
 }
 

@@ -66,14 +66,11 @@ export async function foundElsewhere(kubectl: Kubectl, namespace: string): Promi
 
 /**
  * Identifies for `kubectl delete` all objects that may be installed, whatever the values; of kinds that only some
- * clusters know, the objects found there, or, without a request to the cluster, those that these values make. The order
- * is that of removal: first the policies that taint new nodes, since nothing would remove the taint, and those that
- * make pods require the NRI plugin; then the pods. The namespace stays: it may contain other objects, and `kubectl
- * delete` does not ask. @throws an Error with every problem
+ * clusters know, the objects found there. The order is that of removal: first the policies that taint new nodes, since
+ * nothing would remove the taint, and those that make pods require the NRI plugin; then the pods. The namespace stays:
+ * it may contain other objects, and `kubectl delete` does not ask.
  */
-export function removed(values: unknown, namespace: string, found?: readonly Manifest[]): readonly Manifest[] {
-  const given = installed(values, namespace).filter((manifest) => !isEverywhere(manifest));
-  const elsewhere = found ?? given.reverse();
+export function removed(namespace: string, elsewhere: readonly Manifest[]): readonly Manifest[] {
   const everywhere = installable(namespace).filter(isEverywhere).reverse();
   const objects = [...elsewhere, ...everywhere].filter(({ kind }) => kind !== "Namespace");
   return objects.map(({ apiVersion, kind, metadata: { name, namespace: within } }) => ({
