@@ -79,8 +79,22 @@ const MULTUS: GoProgram = {
   about: "Multus (once, 1 to 3 minutes)",
 };
 
+const COREDNS: GoProgram = {
+  module: join(__dirname, "coredns"),
+  packages: ["."],
+  linkerFlags: "",
+  about: "CoreDNS (once, 1 to 2 minutes)",
+};
+
 /** Names under which the Kubernetes executable is called. */
-const CALLED = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kubectl"] as const;
+const CALLED = [
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "kube-proxy",
+  "kubelet",
+  "kubectl",
+] as const;
 
 /** The static executable that pauses, stands in for a proxy, serves and dials. */
 export const programs = join(paths.binaries, "programs");
@@ -99,6 +113,11 @@ export async function buildContainerd(
 export async function buildMultus(progress: Progress): Promise<string> {
   await mkdir(paths.binaries, { recursive: true });
   return build(MULTUS, join(paths.binaries, "multus"), progress);
+}
+
+/** Builds CoreDNS. @returns its executable */
+export async function buildCoreDns(progress: Progress): Promise<string> {
+  return build(COREDNS, join(paths.binaries, "coredns"), progress);
 }
 
 /** Builds what is not yet in the cache. */

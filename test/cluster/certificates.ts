@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { authority } from "../../system/certificates.testing";
+import { authority, certificate } from "../../system/certificates.testing";
 import { kubeconfig as kubeconfigFor } from "../support/kubeconfig";
 import { API_PORT, API_SERVICE, NODE } from "./addresses";
 import { paths } from "./paths";
@@ -15,7 +15,9 @@ const USERS = {
 } as const;
 
 export const credentials = {
-  /** The API server's own certificate, which its clients trust. */
+  /** Of the authority that clients of the API server trust. */
+  authority: join(paths.certificates, "authority.crt"),
+  /** The API server's own. Linkerd's policy controller refuses a server whose certificate is an authority's. */
   certificate: join(paths.certificates, "api-server.crt"),
   key: join(paths.certificates, "api-server.key"),
   /** Users by token, as the API server reads them. */
@@ -34,7 +36,9 @@ export async function makeCredentials(): Promise<void> {
   }
   const names = [NODE.address, API_SERVICE, "127.0.0.1", "kubernetes", "kubernetes.default.svc"];
   // It is kept for as long as the cluster's files.
-  const { cert, key } = authority("test cluster", { names, toDay: 365 });
+  const by = authority("test cluster", { toDay: 365 });
+  const { cert, key } = certificate({ subject: "kube-apiserver", by, names, toDay: 365 });
+  await writeFile(credentials.authority, by.cert);
   await writeFile(credentials.certificate, cert);
   await writeFile(credentials.key, key, { mode: 0o600 });
   await makeAccountsKey();
@@ -42,7 +46,7 @@ export async function makeCredentials(): Promise<void> {
   for (const [file, { name, groups }] of Object.entries(USERS)) {
     const token = randomBytes(16).toString("hex");
     lines.push(`${token},${name},${name},"${groups.join(",")}"`);
-    const text = kubeconfigFor({ host: NODE.address, port: API_PORT, ca: cert, token });
+    const text = kubeconfigFor({ host: NODE.address, port: API_PORT, ca: by.cert, token });
     await writeFile(join(paths.kubeconfigs, file), text, { mode: 0o600 });
   }
   await writeFile(credentials.tokens, `${lines.join("\n")}\n`, { mode: 0o600 });

@@ -46,6 +46,8 @@ export const apiServer: Daemon = {
     "service-account-issuer": "https://kubernetes.default.svc",
     "service-account-key-file": credentials.accountsPublicKey,
     "service-account-signing-key-file": credentials.accountsKey,
+    // No API is aggregated, but Linkerd requires the authority for it.
+    "requestheader-client-ca-file": credentials.authority,
     "authorization-mode": "Node,RBAC",
     "enable-admission-plugins": "NodeRestriction",
     "allow-privileged": true,
@@ -63,7 +65,7 @@ const controllerManager: Daemon = {
   name: "kube-controller-manager",
   command: command("kube-controller-manager", {
     kubeconfig: kubeconfig("controller-manager"),
-    "root-ca-file": credentials.certificate,
+    "root-ca-file": credentials.authority,
     "service-account-private-key-file": credentials.accountsKey,
     "cluster-cidr": POD_NETWORK,
     "leader-elect": false,

@@ -1,7 +1,7 @@
 import { API_PORT, API_SERVICE, NODE } from "./addresses";
 import type { Machine } from "./machine";
 
-/** Connections to the API server's service address reach the API server: there is no kube-proxy. */
+/** Connections to the API server's service address reach the API server without kube-proxy. */
 const RULES = ["prerouting", "output"]
   .map(
     (hook) =>

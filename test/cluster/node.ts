@@ -48,7 +48,7 @@ const kubeletConfig = {
   oomScoreAdj: 0,
   makeIPTablesUtilChains: false,
   resolvConf: "",
-  // No pod asks, but without an address the kubelet warns about every one of them.
+  // Without an address the kubelet warns about every pod.
   clusterDNS: [DNS_SERVICE],
   // The kubelet soon reports pods whose state it could not report while the API server was away.
   syncFrequency: "10s",

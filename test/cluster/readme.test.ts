@@ -94,9 +94,6 @@ function followed(cluster: TestCluster): void {
     await mkdir(settings, { recursive: true });
     await writeFile(join(settings, "registries.conf"), `[[registry]]\nlocation = "${REGISTRY}"\ninsecure = true\n`);
     await startRegistry(cluster.machine);
-    // The API server of this cluster has no aggregation layer, which Linkerd needs.
-    const aggregation = ["extension-apiserver-authentication", "--from-literal=requestheader-client-ca-file=none"];
-    await cluster.kubectl.run("create", "configmap", "--namespace=kube-system", ...aggregation);
   });
 
   /** Runs a line of README: npm on this machine, all others on the node. */

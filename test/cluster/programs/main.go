@@ -13,11 +13,14 @@ var programs = map[string]func(args []string) error{
 	"serve":    serve,
 	"dial":     dial,
 	"validate": validate,
+	"web":      web,
+	"get":      get,
 }
 
 func main() {
 	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: programs inject | pause | proxy | serve PORT | dial ADDRESS… | validate ADDRESS")
+		usage := "inject | pause | proxy | serve PORT | dial ADDRESS… | validate ADDRESS | web PORT… | get URL…"
+		fmt.Fprintln(os.Stderr, "usage: programs", usage)
 		os.Exit(2)
 	}
 	if err := programs[os.Args[1]](os.Args[2:]); err != nil {
