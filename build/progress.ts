@@ -1,38 +1,18 @@
 import pc from "picocolors";
 
-/** One finished step. */
-export interface Step {
-  readonly title: string;
-  readonly milliseconds: number;
-}
-
-/** Reports steps and their durations; a terminal also shows running steps. */
+/** Reports steps and their durations. */
 export class Progress {
-  constructor(
-    private readonly stream: NodeJS.WriteStream,
-    readonly steps: Step[] = [],
-  ) {}
+  constructor(private readonly stream: NodeJS.WriteStream) {}
 
   async step<T>(title: string, work: () => Promise<T>): Promise<T> {
     const start = performance.now();
-    const show = () => {
-      const waited = Math.floor((performance.now() - start) / 1000);
-      this.stream.write(`\r\u001b[2K${pc.dim("…")} ${title}${waited === 0 ? "" : pc.dim(` ${waited} s`)}`);
-    };
-    // A build may take a minute; the seconds show progress.
-    const ticks = this.stream.isTTY ? setInterval(show, 1000) : undefined;
-    if (this.stream.isTTY) show();
     try {
       const result = await work();
-      const milliseconds = performance.now() - start;
-      this.steps.push({ title, milliseconds });
-      this.line(pc.green("✓"), `${title.padEnd(58)} ${duration(milliseconds)}`);
+      this.line(pc.green("✓"), `${title.padEnd(58)} ${duration(performance.now() - start)}`);
       return result;
     } catch (error) {
       this.line(pc.red("✗"), title);
       throw error;
-    } finally {
-      clearInterval(ticks);
     }
   }
 
@@ -41,8 +21,7 @@ export class Progress {
   }
 
   private line(sign: string, text: string): void {
-    const clear = this.stream.isTTY ? "\r\u001b[2K" : "";
-    this.stream.write(`${clear}${sign} ${text}\n`);
+    this.stream.write(`${sign} ${text}\n`);
   }
 }
 

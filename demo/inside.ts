@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Progress, type Step } from "../build/progress";
+import { Progress } from "../build/progress";
 import { NodePath } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import { ProxyDefault } from "../cni/stanza";
@@ -20,8 +20,6 @@ export interface Handover {
   readonly json: boolean;
   /** The built executable. */
   readonly executable: string;
-  /** Whether to also print tables and rules. */
-  readonly details: boolean;
   /** Folder of the default manifests. */
   readonly manifests: string;
   /** Bundled scripts. */
@@ -29,7 +27,6 @@ export interface Handover {
   readonly primaryPlugin: string;
   /** Why this machine does not allow network namespaces; the demonstration then shows only the node's files. */
   readonly obstacle?: string;
-  readonly steps: Step[];
 }
 
 /** The programs that run pods. */
@@ -88,7 +85,6 @@ async function demonstrate(handover: Handover, directory: string, progress: Prog
     const seen = sandbox === undefined ? {} : await runPods({ node, sandbox, api, pods, progress, proxyUid });
     await progress.step("uninstall", () => node.uninstall());
     return {
-      steps: progress.steps,
       adds: [],
       probes: [],
       ...seen,
@@ -112,9 +108,9 @@ function notShown(proxyUid: number | undefined, ipv6: boolean, seen: Partial<Rep
 async function main(handover: Handover): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), "linkerd-cni-"));
   try {
-    const progress = new Progress(handover.json ? process.stderr : process.stdout, [...handover.steps]);
+    const progress = new Progress(handover.json ? process.stderr : process.stdout);
     const report = await demonstrate(handover, directory, progress);
-    process.stdout.write(handover.json ? `${JSON.stringify(report, null, 2)}\n` : render(report, handover.details));
+    process.stdout.write(handover.json ? `${JSON.stringify(report, null, 2)}\n` : render(report));
     process.exitCode = succeeded(report) ? 0 : 1;
   } finally {
     await rm(directory, { recursive: true, force: true });

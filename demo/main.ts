@@ -16,7 +16,6 @@ const scripts = join(root, ".cache", "demo");
 
 interface Options {
   readonly output: "text" | "json";
-  readonly details?: true;
 }
 
 /** Arguments of unshare, for namespaces that end with their first process. */
@@ -78,12 +77,10 @@ async function main(options: Options): Promise<number> {
   const handover: Handover = {
     json,
     executable: outputs.plugin,
-    details: options.details === true,
     manifests: outputs.manifests,
     podProcess: join(scripts, "pod-process.js"),
     primaryPlugin: join(scripts, "primary-plugin.js"),
     ...("obstacle" in sandbox ? sandbox : {}),
-    steps: progress.steps,
   };
   const inside = [process.execPath, join(scripts, "inside.js"), JSON.stringify(handover)];
   const [program = "", ...args] = "command" in sandbox ? [...sandbox.command, ...inside] : inside;
@@ -94,7 +91,6 @@ async function main(options: Options): Promise<number> {
 const command = new Command("npm start --")
   .description("Installs the plugin on a node made for this run, starts pods, sends traffic, and takes all away again.")
   .option("--output <format>", "text or json", "text")
-  .option("--details", "print each pod, each connection and the rules, too")
   .action(async (options: Options) => {
     process.exitCode = await main(options);
   });

@@ -1,5 +1,4 @@
 import pc from "picocolors";
-import type { Step } from "../build/progress";
 import { aligned } from "../cli/aligned";
 import type { Probe } from "./scene";
 
@@ -20,7 +19,6 @@ export interface AddResult {
 
 /** The demonstration's results. */
 export interface Report {
-  readonly steps: readonly Step[];
   readonly adds: readonly AddResult[];
   readonly probes: readonly ProbeResult[];
   /** The meshed pod's rules as nft lists them; absent if nft is not installed. */
@@ -58,7 +56,7 @@ export function succeeded(report: Report): boolean {
 const sign = (good: boolean) => (good ? pc.green("✓") : pc.red("✗"));
 
 /** The main results, one line each. */
-function results({ adds, probes, differences }: Report): string {
+function results({ probes, differences }: Report): string {
   const redirected = probes.filter(({ reached }) => reached.startsWith("proxy")).length;
   const right = probes.filter(({ passed }) => passed).length;
   const all = right === probes.length;
@@ -69,27 +67,19 @@ function results({ adds, probes, differences }: Report): string {
       ? []
       : [`${sign(all)} ${all ? "all" : `${right} of`} ${probes.length} connections took the expected path${paths}`]),
     `${sign(differences.length === 0)} after the uninstall the node ${node}`,
-    ...adds.map(({ pod, meshed, milliseconds }) => {
-      return `  the plugin took ${milliseconds.toFixed(1)} ms for pod ${pod}${meshed ? "" : ", which is not meshed"}`;
-    }),
   ];
   return `${pc.bold("Result")}\n  ${lines.join("\n  ")}`;
 }
 
-/**
- * The report for people, with the result first. @param details whether to list each pod, connection and rule; always
- * after a failure
- */
-export function render(report: Report, details: boolean): string {
-  const shown = details || !succeeded(report);
+/** The report for people, with the result last. */
+export function render(report: Report): string {
   const sections = [
-    results(report),
-    ...(shown ? [`${pc.bold("Pods started through the chain, the first calls")}\n${addTable(report.adds)}`] : []),
-    ...(shown ? [`${pc.bold("Connections")}\n${probeTable(report.probes)}`] : []),
-    ...(shown && report.rules !== undefined ? [`${pc.bold("Rules in the meshed pod")}\n${report.rules}`] : []),
+    `${pc.bold("Pods started through the chain, the first calls")}\n${addTable(report.adds)}`,
+    `${pc.bold("Connections")}\n${probeTable(report.probes)}`,
+    ...(report.rules === undefined ? [] : [`${pc.bold("Rules in the meshed pod")}\n${report.rules}`]),
     ...report.notShown.map((what) => pc.yellow(`Not shown: ${what}`)),
+    results(report),
     `${pc.bold("Into a cluster")}: README.md#install-it-into-a-cluster`,
-    ...(shown ? [] : [pc.dim("Each pod, connection and rule: npm start -- --details")]),
   ];
   return `\n${sections.join("\n\n")}\n`;
 }
