@@ -10,6 +10,16 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Whether two values of JSON are equal; the order of keys does not matter. */
+export function sameJson(left: unknown, right: unknown): boolean {
+  if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) return left === right;
+  if (Array.isArray(left) !== Array.isArray(right)) return false;
+  const [ours, theirs] = [new Map(Object.entries(left)), new Map(Object.entries(right))];
+  return (
+    ours.size === theirs.size && [...ours].every(([key, value]) => theirs.has(key) && sameJson(value, theirs.get(key)))
+  );
+}
+
 /**
  * Why a text is not JSON: the engine's message without its quotes of the text, which may contain credentials. @param
  * error thrown by JSON.parse

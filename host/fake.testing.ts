@@ -2,7 +2,7 @@
 import { ANSWER_HEADER, ANSWER_VERSION } from "../kubernetes/lookup-client";
 import { FakeNetfilter } from "../netlink/fake.testing";
 import { Errno } from "./errno";
-import { Poll } from "./poll";
+import { Poll } from "./files";
 import type { Host, HostRun } from "./port";
 
 export const OWN_NAMESPACE = "/proc/self/ns/net";

@@ -1,8 +1,10 @@
 /** Files and descriptors from container runtimes: pipes, files, and non-blocking ones. */
 import { shortened } from "../cni/errors";
 import { checked, Errno, SystemError } from "./errno";
-import { Poll } from "./poll";
 import type { Host } from "./port";
+
+/** Flags of poll(2). */
+export const Poll = { input: 1, output: 4 } as const;
 
 /** Flags of open(2) that x64 and arm64 share, from the kernel's asm-generic/fcntl.h. */
 export const Open = {

@@ -3,7 +3,7 @@ import { LOOKUP_SOCKET_NAME } from "../cni/contract";
 import { reasonOf } from "../cni/errors";
 import type { Stanza } from "../cni/stanza";
 import { Errno } from "../host/errno";
-import { Poll } from "../host/poll";
+import { Poll } from "../host/files";
 import type { Host } from "../host/port";
 import { connectUnix } from "../host/sockets";
 import { type HttpResponse, MessageError, ResponseReader } from "../system/http/message";

@@ -1,6 +1,6 @@
+import { sameJson } from "../json";
 import { itemsOf, membersOf, type Place } from "../json-source";
 import { isPlugin } from "../stanza";
-import { sameJson } from "./equal";
 import type { Config } from "./read";
 
 type List = Extract<Config, { kind: "list" }>;

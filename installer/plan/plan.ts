@@ -1,8 +1,8 @@
 import { DROPIN_FILE, dropinFolder, libcniOf } from "../../cni/conflist/dropin";
 import { chained, hasStanza, isChained, listOf, type StanzaJson, unchained } from "../../cni/conflist/edit";
-import { sameJson } from "../../cni/conflist/equal";
 import { type Config, compareNames, type Libcni, readConfig } from "../../cni/conflist/read";
 import type { Chaining } from "../../cni/contract";
+import { sameJson } from "../../cni/json";
 import { passesOverBroken, readsDropins } from "../../cni/runtime";
 import { DROPIN_TYPE } from "../../cni/stanza";
 import { equal, textOf, utf8 } from "../../system/bytes";

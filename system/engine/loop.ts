@@ -1,7 +1,7 @@
 /** The event loop of a program: promises, timers, and a table of polled descriptors. */
 import { concat } from "../../host/bytes";
 import { checked, Errno } from "../../host/errno";
-import { Poll } from "../../host/poll";
+import { Poll } from "../../host/files";
 import { host } from "./host";
 import { type Timer, Timers } from "./timers";
 

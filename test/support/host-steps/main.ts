@@ -1,7 +1,7 @@
 /** A script for the host: makes the calls that its input lists, in order, and prints the result of each. */
 import { parseAddress } from "../../../cni/subnets";
 import { Errno } from "../../../host/errno";
-import { Poll } from "../../../host/poll";
+import { Poll } from "../../../host/files";
 import type { LastingHost, TlsConnection, TlsFailure, TlsWants } from "../../../host/port";
 import { problemOf } from "../../../host/scripts/certificates";
 import { beginConnection } from "../../../host/sockets";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import { sameJson } from "./equal";
+import { sameJson } from "./json";
 
 test("agrees with deep equality on any two values", () => {
   fc.assert(
