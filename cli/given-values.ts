@@ -5,8 +5,8 @@ import { FORMER_VALUES, values } from "../constructs/values";
 import { FROM_PARENTS } from "../helm/package";
 import { nearest } from "../helm/read";
 import { booleanOf, fieldOf, nameOf, optionName, VALUE_FLAGS, type ValueFlag } from "./flags";
-import { complain, type Io } from "./io";
-import { asText, typed, withAssignments } from "./set";
+import { complain, type Io, isUrl, withoutCredentials } from "./io";
+import { asText, typed, withAssignments, withFile } from "./set";
 import { YAML } from "./yaml";
 
 type Map = Record<string, unknown>;
@@ -56,10 +56,27 @@ function image(options: ValueOptions, io: Io): Map {
   };
 }
 
-function fromFile(path: string, io: Io): Map {
-  const read: unknown = parse(io.readFile(path), YAML) ?? {};
+/** Reads a file, standard input for `-`, or a URL. */
+const contentOf = async (path: string, io: Io): Promise<string> => (isUrl(path) ? io.fetch(path) : io.readFile(path));
+
+/** Reads the files that `--set-file` names. @returns their contents by path */
+async function setFiles(texts: readonly string[], io: Io): Promise<ReadonlyMap<string, string>> {
+  const paths = new Set<string>();
+  const note = (path: string) => {
+    paths.add(path);
+    return "";
+  };
+  for (const text of texts) withFile({}, text, note);
+  return new Map(await Promise.all([...paths].map(async (path) => [path, await contentOf(path, io)] as const)));
+}
+
+async function fromFile(path: string, io: Io): Promise<Map> {
+  const text = await contentOf(path, io);
+  const read: unknown = parse(text, YAML) ?? {};
   if (isObject(read)) return read;
-  throw new Error(`${path === "-" ? "standard input" : path} is not a map of values`);
+  throw new Error(
+    `${path === "-" ? "standard input" : isUrl(path) ? withoutCredentials(path) : path} is not a map of values`,
+  );
 }
 
 /** The note on a given value that the chart does not have; undefined if it is no news, as in the chart's NOTES.txt. */
@@ -83,14 +100,15 @@ function knownValues(given: Map, io: Io): Map {
 }
 
 /** All given values that the chart has: `--set` overrides files, and files override flags, as in linkerd's `install-cni`. */
-export function givenValues(options: ValueOptions, io: Io): Map {
+export async function givenValues(options: ValueOptions, io: Io): Promise<Map> {
   const flags = overlaid(fromFlags(options), { image: image(options, io) }) as Map;
   const paths = options.values.flatMap((each) => each.split(","));
-  const files = paths.map((path) => fromFile(path, io));
+  const files = await Promise.all(paths.map((path) => fromFile(path, io)));
+  const contents = await setFiles(options.setFile, io);
   const readers = [
     ...options.set.map((text) => (made: Map) => withAssignments(made, text, typed)),
     ...options.setString.map((text) => (made: Map) => withAssignments(made, text, asText)),
-    ...options.setFile.map((text) => (made: Map) => withAssignments(made, text, io.readFile)),
+    ...options.setFile.map((text) => (made: Map) => withFile(made, text, (path) => contents.get(path) ?? "")),
   ];
   const withFiles = files.reduce<Map>((made, file) => overlaid(made, file) as Map, flags);
   return knownValues(

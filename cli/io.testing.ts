@@ -14,13 +14,15 @@ export interface World {
   /** Programs by name. */
   readonly programs?: Readonly<Record<string, (args: readonly string[]) => Ended | Promise<Ended>>>;
   readonly colour?: boolean;
+  /** Texts by URL. */
+  readonly web?: Readonly<Record<string, string>>;
   /** The name of the called program. */
   readonly name?: string;
 }
 
 /** Runs a command line in this environment. */
 export async function runIn(world: World, args: readonly string[]): Promise<CliRun> {
-  const { files = {}, env = {}, programs = {}, colour = false, name } = world;
+  const { files = {}, env = {}, programs = {}, colour = false, web = {}, name } = world;
   const said = { out: "", err: "" };
   const written = new Map<string, Buffer>();
   let now = 0;
@@ -53,6 +55,11 @@ export async function runIn(world: World, args: readonly string[]): Promise<CliR
     now: () => now,
     date: () => new Date(now),
     colour,
+    fetch: async (url) => {
+      const content = web[url];
+      if (content === undefined) throw new Error(`${url}: status 404`);
+      return content;
+    },
   };
   return { code: await runProgram(args, io, name), ...said, written };
 }

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pc from "picocolors";
-import type { Ended, Io } from "./io";
+import { type Ended, fetchText, type Io } from "./io";
 import { runProgram } from "./program";
 
 /** Runs a program to its end, with this one's environment. @throws if it cannot be started */
@@ -43,6 +43,7 @@ const io: Io = {
   now: () => performance.now(),
   date: () => new Date(),
   colour: pc.isColorSupported && process.stdout.isTTY === true,
+  fetch: fetchText,
 };
 
 runProgram(process.argv.slice(2), io, basename(process.argv[1] ?? "")).then((code) => {

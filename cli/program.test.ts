@@ -7,7 +7,7 @@ const run = (
   args: readonly string[],
   files: Readonly<Record<string, string>> = {},
   env: Readonly<Record<string, string>> = {},
-): Promise<CliRun> => runIn({ files, env }, args);
+): Promise<CliRun> => runIn({ files, env, web: { "https://example.com/values.yaml": "proxyUID: 9" } }, args);
 
 const documents = (text: string): readonly unknown[] => parseAllDocuments(text).map((document) => document.toJS());
 
@@ -43,6 +43,7 @@ const flags: readonly (readonly [string, LinkerdCniProps])[] = [
   ["--skip-inbound-ports 0,25 --redirect-ports 0", { ignoreInboundPorts: "0,25", portsToRedirect: "0" }],
   ["--registry registry.local --cni-image ghcr.io/other/cni", { image: { name: "registry.local/cni" } }],
   ["--registry registry.local --set image.name=a/b", { image: { name: "a/b" } }],
+  ["-f https://example.com/values.yaml", { proxyUID: 9 }],
   ["--context c --kubeconfig k --as me --as-group a --as-group b -L linkerd --api-addr a:1 --verbose", {}],
   ["--use-wait-flag=false", { useWaitFlag: false }],
   ["--use-wait-flag=T --proxy-uid 7", { useWaitFlag: true, proxyUID: 7 }],
@@ -51,6 +52,7 @@ const flags: readonly (readonly [string, LinkerdCniProps])[] = [
   ["--set podLabels.team=mesh,privileged=true", { podLabels: { team: "mesh" }, privileged: true }],
   ["--set-string image.version=2", { image: { version: "2" } }],
   ["--set-file podAnnotations.note=note.txt", { podAnnotations: { note: "from a file" } }],
+  ["--set-file podAnnotations.note=https://example.com/values.yaml", { podAnnotations: { note: "proxyUID: 9" } }],
   ["--values values.yaml", { proxyUID: 7, tolerations: [] }],
   ["--proxy-uid 5 -f - --set proxyGID=6", { proxyUID: 8, proxyGID: 6 }],
   ["--set nodeAffinity=null --ignore-cluster", {}],
@@ -96,6 +98,8 @@ const refused: readonly (readonly [string, string])[] = [
   ["--skip-inbound-ports 200-100", "200-100, which is not a port or a range low-high between 0 and 65535"],
   ["--cni-image cr.l5d.io/linkerd/cni-plugin", "is the image of linkerd's own chart"],
   ["--proxy-uid 0", 'proxyUID: "0" is less than 1'],
+  ["-f https://example.com/none.yaml", "https://example.com/none.yaml: status 404"],
+  ["--set-file a=https://example.com/none.yaml", "https://example.com/none.yaml: status 404"],
   ["--platform gkee", 'platform: "gkee" is not one of'],
   ["--set image.nam=x", "did you mean image.name?"],
   ["--set a", '"a" is not an assignment: write name=value'],

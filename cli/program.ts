@@ -33,7 +33,7 @@ function takesValues(command: Command): Command {
     .addOption(
       repeated(
         "-f, --values <files>",
-        "Values from YAML files, comma-separated, - for standard input; may be repeated",
+        "Values from YAML files or URLs, comma-separated, - for standard input; may be repeated",
       ),
     )
     .addOption(repeated("--set <name=value>", "Values, as helm reads them; may be repeated"))
@@ -58,7 +58,7 @@ function addInstall(program: Command, io: Io): void {
     .option("--ignore-cluster", "Accepted for compatibility: this command never asks the cluster");
   for (const flag of unusedClusterFlags()) command.addOption(flag);
   takesNamespace(takesValues(command)).action(async (options: RenderOptions) => {
-    const values = givenValues(options, io);
+    const values = await givenValues(options, io);
     io.out(formatted(installed(values, options.cniNamespace), options.output));
   });
 }

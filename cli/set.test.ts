@@ -1,4 +1,4 @@
-import { asText, typed, withAssignments } from "./set";
+import { asText, typed, withAssignments, withFile } from "./set";
 
 const cases: readonly (readonly [string, unknown])[] = [
   ["a=b", { a: "b" }],
@@ -27,6 +27,10 @@ test.each(cases)("--set %s", (text, expected) => {
 
 test("--set-string reads everything as text", () => {
   expect(withAssignments({ b: 1 }, "a=1,c=true", asText)).toEqual({ a: "1", b: 1, c: "true" });
+});
+
+test("--set-file reads the content of a file", () => {
+  expect(withFile({}, "a.b=/x", (path) => `content of ${path}`)).toEqual({ a: { b: "content of /x" } });
 });
 
 const refused: readonly (readonly [string, string])[] = [

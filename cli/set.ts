@@ -127,3 +127,7 @@ class Assignments {
 export function withAssignments(values: Values, text: string, read: ReadValue): Record<string, unknown> {
   return new Assignments(text, read).appliedTo(values);
 }
+
+/** `--set-file`: the value is a file's content. */
+export const withFile = (values: Values, text: string, readFile: (path: string) => string) =>
+  withAssignments(values, text, readFile);

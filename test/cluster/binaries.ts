@@ -11,6 +11,8 @@ import { paths } from "./paths";
 const execute = promisify(execFile);
 
 const KUBERNETES_VERSION = "v1.34.4";
+/** An executable of another version, by `.ci/build-kubernetes`. */
+const otherKubernetes = process.env["KUBERNETES_PEER"];
 
 /** An executable, or a directory of several, that is built from a Go module of this project. */
 interface GoProgram {
@@ -123,15 +125,14 @@ export async function buildCoreDns(progress: Progress): Promise<string> {
 /** Builds what is not yet in the cache. */
 export async function buildBinaries(progress: Progress, signal: AbortSignal): Promise<void> {
   await mkdir(paths.binaries, { recursive: true });
-  await build(KUBERNETES, join(paths.binaries, "kubernetes"), progress, signal);
+  const kubernetes = join(paths.binaries, "kubernetes");
+  if (otherKubernetes === undefined) await build(KUBERNETES, kubernetes, progress, signal);
+  else await link(otherKubernetes, kubernetes);
   await build(PROGRAMS, programs, progress, signal);
   if (!existsSync(paths.helm)) {
     await copy(await build(HELM, join(paths.binaries, "helm"), progress, signal), paths.helm);
   }
-  for (const name of CALLED) {
-    const link = join(paths.binaries, name);
-    if (!existsSync(link)) await symlink("kubernetes", link);
-  }
+  for (const name of CALLED) await link("kubernetes", join(paths.binaries, name));
 }
 
 /** Builds everything that a cluster, or a suite that runs in one, may need and that is not yet in the cache. */
@@ -158,9 +159,13 @@ async function build(
       await rm(part, { recursive: true, force: true });
     }
   }
-  await rm(executable, { force: true });
-  await symlink(cached, executable);
+  await link(cached, executable);
   return cached;
+}
+
+async function link(target: string, path: string): Promise<void> {
+  await rm(path, { force: true });
+  await symlink(target, path);
 }
 
 async function compile(
