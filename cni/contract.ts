@@ -191,6 +191,9 @@ export const CHAININGS = ["auto", "dropin", "edit", "auxiliary"] as const;
  */
 export type Chaining = (typeof CHAININGS)[number];
 
+/** The installer's log message about a chained node, followed by the way and the reason in parentheses. */
+export const CHAINED_NOTE = "pods that start from now on are chained";
+
 export const STOP_POLICIES = ["auto", "always", "never"] as const;
 /** Whether a stopping installer removes what it installed; `auto` asks the API server if its DaemonSet is gone. */
 export type StopPolicy = (typeof STOP_POLICIES)[number];

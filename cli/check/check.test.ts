@@ -809,3 +809,17 @@ describe("the report", () => {
     expect(plain.endsWith("Status check results are ×: 1 failed\n")).toBe(true);
   });
 });
+
+test("how pods are chained is reported by node", () => {
+  const chainings = new Map([
+    ["linkerd-cni-one", "dropin: containerd://2.2.9 reads drop-ins"],
+    ["linkerd-cni-two", "edit: containerd://1.6.20 does not read drop-ins (containerd 2.1 and CRI-O 1.34 do)"],
+  ]);
+  const told = inspect(cluster({ chainings })).flatMap(({ what, detail }) =>
+    what.startsWith("pods are chained") ? [`${what}; ${detail}`] : [],
+  );
+  expect(told).toEqual([
+    "pods are chained by a drop-in beside the node's CNI configuration; one: containerd://2.2.9 reads drop-ins",
+    "pods are chained by an edit of the node's CNI configuration; two: containerd://1.6.20 does not read drop-ins (containerd 2.1 and CRI-O 1.34 do)",
+  ]);
+});

@@ -76,6 +76,7 @@ export function cluster(given: Partial<Snapshot> = {}): Snapshot {
     nri: { value: undefined },
     pods: { value: [pod("one"), pod("two")] },
     warnings: new Map(),
+    chainings: new Map(),
     nodes: {
       value: [node("one"), node("two"), { metadata: { name: "w", labels: { "kubernetes.io/os": "windows" } } }],
     },

@@ -1,3 +1,4 @@
+import { CHAINED_NOTE } from "../../cni/contract";
 import { runIn } from "../io.testing";
 
 const refused = { code: 1, out: "", err: "The connection to the server was refused\n" };
@@ -64,6 +65,18 @@ test("linkerd's image under a mirror's name is recognized by what its plugin pri
   const kubectl = withLog(printed, { containerStatuses: [{ name: "install-cni", image: "mirror/cni:1", state }] });
   const { out } = await runIn({ programs: { kubectl } }, ["check"]);
   expect(out).toContain("image mirror/cni:1 is not this project's");
+});
+
+test("how a ready installer has chained the pods is read from its log", async () => {
+  const lines = [
+    `linkerd-cni: info: /n/10-k.conflist ends in our stanza: ${CHAINED_NOTE} (edit: the node's runtime is not known yet)`,
+    `linkerd-cni: info: /n/k/99-linkerd-cni.conf holds our stanza: ${CHAINED_NOTE} (dropin: containerd://2.2.9 reads drop-ins)`,
+    "linkerd-cni: info: another line",
+  ];
+  const kubectl = withLog(lines, { conditions: [{ type: "Ready", status: "True" }] });
+  const { out } = await runIn({ programs: { kubectl } }, ["check"]);
+  expect(out).toContain("pods are chained by a drop-in beside the node's CNI configuration");
+  expect(out).toContain("a: containerd://2.2.9 reads drop-ins\n");
 });
 
 test("control characters of Events, logs and kubectl's errors do not reach the terminal", async () => {

@@ -11,6 +11,12 @@ import { taintFindings } from "./taint";
 const category = new Category("linkerd-cni-nodes");
 const NODES = docs("cli.md#nodes");
 
+const CHAINED: Readonly<Record<string, string>> = {
+  dropin: "pods are chained by a drop-in beside the node's CNI configuration",
+  edit: "pods are chained by an edit of the node's CNI configuration",
+  auxiliary: "pods are chained by the auxiliary chain of Multus",
+};
+
 /** A DaemonSet of the chart, and the state of its pods and nodes. */
 export class Rollout {
   readonly name: string;
@@ -203,6 +209,19 @@ export class Rollout {
     });
   }
 
+  /** How pods are chained, according to the logs that were read. */
+  private chained(): readonly Finding[] {
+    const nodes = new Map<string, string[]>();
+    for (const pod of this.own) {
+      const chaining = this.snapshot.chainings.get(pod.metadata.name ?? "");
+      if (chaining !== undefined) nodes.set(chaining, [...(nodes.get(chaining) ?? []), nodeOf(pod)]);
+    }
+    return [...nodes].map(([chaining, names]) => {
+      const [way = "", ...why] = chaining.split(": ");
+      return category.good(CHAINED[way] ?? `pods are chained (${way})`, `${names.join(", ")}: ${why.join(": ")}`);
+    });
+  }
+
   /** All findings; an unfinished rollout is reported only without other findings. */
   findings(): readonly Finding[] {
     if (this.selectsNothing) return [this.nothingSelected()];
@@ -236,6 +255,7 @@ export class Rollout {
     return [
       ...done,
       ...(size > 0 ? [category.good(size === 1 ? "1 node has a ready pod" : `${size} nodes have a ready pod`)] : []),
+      ...this.chained(),
       ...found,
       ...(unfinished === undefined || isExplained ? [] : [category.bad(what, unfinished)]),
     ];

@@ -1,4 +1,4 @@
-import { ApiReach, CONFIG_MAP, InstallerVariable, MULTUS_NAME, NRI_NAME } from "../../cni/contract";
+import { ApiReach, CHAINED_NOTE, CONFIG_MAP, InstallerVariable, MULTUS_NAME, NRI_NAME } from "../../cni/contract";
 import type { LinkerdCniProps } from "../../constructs";
 import type { ConfigMapObject } from "../configuration";
 import { type Kubectl, KubectlError, type Question } from "../kubectl";
@@ -61,6 +61,8 @@ export interface Snapshot {
   readonly pods: Read<readonly CheckedPod[]>;
   /** The last warning or error in each pod's log, by the pod's name. */
   readonly warnings: ReadonlyMap<string, string>;
+  /** How pods are chained, by the name of the ready pod with that log line: `dropin: containerd://2.2.9 reads …`. */
+  readonly chainings: ReadonlyMap<string, string>;
   readonly nodes: Read<readonly NodeObject[]>;
   /** Why pods of the DaemonSet could not be created. */
   readonly refusals: Read<readonly Event[]>;
@@ -98,6 +100,8 @@ export const known = <T>(what: Read<T>): T | undefined => ("value" in what ? wha
 /** Maximum number of pods whose logs are read, unready ones first: many nodes usually have the same problem. */
 const MOST_LOGS = 5;
 const TAIL = `--tail=${LOG_LINES}`;
+/** A ready installer logs at its start how pods are chained. */
+const HEAD = "--limit-bytes=65536";
 /** While it cannot reach the API server, it logs that every minute. */
 const RECENT = "--since=2m";
 
@@ -112,6 +116,12 @@ function lastTrouble(log: string): string | undefined {
   const lines = log.split("\n").filter((line) => OWN_LINE.test(line) || LINKERDS_PLUGIN.test(line));
   return lines.findLast((line) => /^\S+ error: /.test(line)) ?? lines.at(-1);
 }
+
+const CHAINING = new RegExp(`^linkerd-cni: info: .* ${CHAINED_NOTE} \\((.*)\\)$`);
+
+/** How a node's pods are chained, by the last such line of a log. */
+const chainingIn = (log: string): string | undefined =>
+  CHAINING.exec(log.split("\n").findLast((line) => CHAINING.test(line)) ?? "")?.[1];
 
 /** A ready installer's last message about the API server, if it cannot reach it. */
 function unreachedWarning(log: string): string | undefined {
@@ -175,18 +185,21 @@ class Reader {
     );
   }
 
-  /** The last warning or error in each pod's log, by the pod's name. */
-  async warnings(pods: readonly CheckedPod[]): Promise<Snapshot["warnings"]> {
+  async logs(pods: readonly CheckedPod[]): Promise<Pick<Snapshot, "warnings" | "chainings">> {
     const wanted = unreadyFirst(pods).slice(0, MOST_LOGS);
-    const warnings = await Promise.all(
+    const logs = await Promise.all(
       wanted.map(async (pod) => {
         const { name = "" } = pod.metadata;
-        const [part, found] = isReady(pod) ? [RECENT, unreachedWarning] : [TAIL, lastTrouble];
-        const args = ["logs", name, `--namespace=${this.namespace}`, `--container=${mainContainer(pod)}`, part];
-        return [name, found(known(await read("pods/log", this.kubectl.run(...args))) ?? "")] as const;
+        const args = ["logs", name, `--namespace=${this.namespace}`, `--container=${mainContainer(pod)}`];
+        const logOf = async (part: string) => known(await read("pods/log", this.kubectl.run(...args, part))) ?? "";
+        if (!isReady(pod)) return { name, warning: lastTrouble(await logOf(TAIL)), chaining: undefined };
+        const [head, recent] = await Promise.all([logOf(HEAD), logOf(RECENT)]);
+        return { name, warning: unreachedWarning(recent), chaining: chainingIn(head) };
       }),
     );
-    return new Map(warnings.flatMap(([name, line]) => (line === undefined ? [] : [[name, line] as const])));
+    const byName = (of: "warning" | "chaining") =>
+      new Map(logs.flatMap(({ name, [of]: line }) => (line === undefined ? [] : [[name, line] as const])));
+    return { warnings: byName("warning"), chainings: byName("chaining") };
   }
 
   refusals(name: string): Promise<Read<readonly Event[]>> {
@@ -223,11 +236,11 @@ export async function takeSnapshot(kubectl: Kubectl, namespace: string): Promise
     definitions: reader.get<Named>("customresourcedefinitions", "network-attachment-definitions.k8s.cni.cncf.io"),
   });
   const [nri, none] = [known(parts.nri), { value: [] } as Read<readonly Event[]>];
-  const [grants, warnings, nriRefusals] = await Promise.all([
+  const [grants, logs, nriRefusals] = await Promise.all([
     reader.grants(known(parts.daemonSet), nri),
-    reader.warnings(known(parts.pods) ?? []),
+    reader.logs(known(parts.pods) ?? []),
     nri === undefined ? none : reader.refusals(NRI_NAME),
   ]);
   const operator = "value" in operators ? { value: operators.value[0] } : operators;
-  return { namespace, ...parts, warnings, nriRefusals, grants, operator };
+  return { namespace, ...parts, ...logs, nriRefusals, grants, operator };
 }

@@ -1,3 +1,4 @@
+import { CHAINED_NOTE } from "../../cni/contract";
 import { reasonOf } from "../../cni/errors";
 import { PLUGIN_TYPE } from "../../cni/stanza";
 import { Backoff, type BackoffPolicy } from "../../kubernetes/backoff";
@@ -140,7 +141,7 @@ function replacedMessage(path: string): string {
 /** Pods are chained: where, how, and why. */
 function chainedMessage(path: string, { way, why }: Choice): string {
   const what = way === "edit" ? "ends in our stanza" : "holds our stanza";
-  return `${path} ${what}: pods that start from now on are chained (${way}: ${why})`;
+  return `${path} ${what}: ${CHAINED_NOTE} (${way}: ${why})`;
 }
 
 /** Logs a message when it is new, not at every look. */

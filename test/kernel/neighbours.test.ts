@@ -19,7 +19,7 @@ import {
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { root } from "../../build/paths";
-import type { Chaining } from "../../cni/contract";
+import { CHAINED_NOTE, type Chaining } from "../../cni/contract";
 import { isPlugin } from "../../cni/stanza";
 import { ApiStub, json } from "../support/api-server";
 import { buildPrograms } from "../support/program";
@@ -213,7 +213,7 @@ describe("on a runtime that reads drop-ins", () => {
   test("Cilium with cni.exclusive does not change a folder: ours works beside it, and neither writes again", async () => {
     const cilium = new ExclusiveCilium(node.netDir);
     installer = start("dropin");
-    await installer.says("pods that start from now on are chained");
+    await installer.says(CHAINED_NOTE);
     await isBeside(ExclusiveCilium.file, cilium.text);
     expect(await installer.stop()).toBe(0);
     await cilium.stop();
