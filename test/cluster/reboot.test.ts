@@ -39,7 +39,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     containerd: "2",
     options: ["--set=nri.enabled=true", "--set=chained=false"],
     installed: (cluster) => new NriPlugin(cluster).rolledOut(),
-    keeps: [],
+    keeps: Object.keys(BOOTS) as Boot[],
   },
 };
 
