@@ -1,8 +1,7 @@
 import { stringify } from "yaml";
 import type { HelmChart } from "./chart";
-import { valuesTable, valuesYaml } from "./documents";
+import { valuesSchema, valuesTable, valuesYaml } from "./documents";
 import { isExpr } from "./expression";
-import { valuesSchema } from "./schema";
 import { fieldsOf, type ValueMembers } from "./value";
 import { goString, writeDefinition, writeLists, writeTemplate } from "./writer";
 
