@@ -19,10 +19,9 @@ import { until } from "../support/until";
 import { AUDIT_POLICY, readRequests, tooMuch } from "./audit";
 import { each } from "./each";
 import { NAMESPACE, ScaleNode } from "./nodes";
-import { LinkerdsNode, linkerdsStanza, linkerdsToken } from "./peer";
 import { kibibytes, Simulation, say, Traffic } from "./phases";
 import { json, table } from "./report";
-import { type Added, type Starting, startPods } from "./starts";
+import { type Added, startPods } from "./starts";
 
 const { values: options } = parseArgs({
   options: {
@@ -37,9 +36,6 @@ const { values: options } = parseArgs({
     "pods-per-node": { type: "string", default: "10" },
     /** Starts of meshed pods on each node. */
     starts: { type: "string", default: "10" },
-    /** Starts by linkerd's plugin in all, and nodes with its installer; LINKERD_CNI_PEER and LINKERD_CNI_INSTALL_PEER name them. */
-    "linkerds-starts": { type: "string", default: "1000" },
-    "linkerds-nodes": { type: "string", default: "20" },
     /** File that also gets what is printed. */
     out: { type: "string" },
   },
@@ -52,10 +48,6 @@ const BACK_MS = Number(options["back-seconds"]) * 1000;
 const WAVES = Number(options.waves);
 const PODS = Number(options["pods-per-node"]);
 const STARTS = Number(options.starts);
-const LINKERDS_STARTS = Number(options["linkerds-starts"]);
-const LINKERDS_NODES = Number(options["linkerds-nodes"]);
-const linkerdsPlugin = process.env["LINKERD_CNI_PEER"];
-const linkerdsInstaller = process.env["LINKERD_CNI_INSTALL_PEER"];
 /** As often as the kubelet asks whether a pod is ready. */
 const READY_MS = 5_000;
 /** Requests of the simulation itself that are under way at once. */
@@ -153,11 +145,6 @@ async function simulate(simulation: Simulation, setting: Setting): Promise<reado
   });
   if (STARTS > 0) told.push(await podStarts(simulation, setting));
   told.push(...memory(nodes));
-  if (linkerdsPlugin !== undefined && linkerdsInstaller !== undefined) {
-    for (const node of nodes) node.kill();
-    await until("the nodes to end", () => nodes.every(({ hasEnded }) => hasEnded));
-    told.push(await linkerds(simulation, setting, linkerdsPlugin, linkerdsInstaller));
-  }
   return told;
 }
 
@@ -166,31 +153,19 @@ interface Setting {
   readonly nodes: readonly ScaleNode[];
   /** Parent of all directories. */
   readonly place: string;
-  /** Directory that holds a plugin, as the image does. */
-  readonly image: string;
-}
-
-/** Pods of all nodes in turn, as many as are asked for. */
-function starting(count: number, on: (node: number) => Pick<Starting, "stanza" | "runDir">): readonly Starting[] {
-  return Array.from({ length: count }, (_, at) => {
-    const [node, pod] = [at % NODES, Math.floor(at / NODES) % PODS];
-    const mark = markOf(node, pod);
-    return { ...on(node), name: `node-${node}-${pod}`, annotations: annotationsOf(mark), mark };
-  });
 }
 
 /** Starts pods on all nodes at rest. @returns which ways their look-ups took, and how long the ADDs took */
 async function podStarts(simulation: Simulation, { nodes, place }: Setting): Promise<string> {
-  const places = nodes.map(({ stanza, runDir }) => ({ stanza, runDir }));
-  const pods = starting(NODES * STARTS, (node) => places[node] as (typeof places)[number]);
+  const pods = Array.from({ length: NODES * STARTS }, (_, at) => {
+    const [node, pod] = [at % NODES, Math.floor(at / NODES) % PODS];
+    const { stanza, runDir } = nodes[node] as ScaleNode;
+    const mark = markOf(node, pod);
+    return { stanza, runDir, name: `node-${node}-${pod}`, annotations: annotationsOf(mark), mark };
+  });
   let added: readonly Added[] = [];
   await simulation.phase("pod starts", async () => {
-    added = await startPods(pods, {
-      program: outputs.plugin,
-      parallel: PARALLEL,
-      directory: join(place, "starts"),
-      hasRules: (rules, { mark }) => rules.includes(`dport ${mark} `),
-    });
+    added = await startPods(pods, PARALLEL, join(place, "starts"));
   });
   const calls = nodes.flatMap((node) => node.calls);
   if (calls.length !== pods.length) throw new Error(`${pods.length} ADDs, but ${calls.length} records of calls`);
@@ -202,40 +177,6 @@ async function podStarts(simulation: Simulation, { nodes, place }: Setting): Pro
   }
   const counts = [...ways].map(([way, count]) => `${count} ADDs: ${way}`).join("; ");
   return `pod starts: ${counts}; ${summary(added)}`;
-}
-
-/** Linkerd's own, against the same API server, when ours have ended. */
-async function linkerds(simulation: Simulation, setting: Setting, plugin: string, program: string): Promise<string> {
-  const { api, place, image } = setting;
-  const token = await linkerdsToken(api);
-  const installers: LinkerdsNode[] = [];
-  try {
-    const install = async () => {
-      for (let index = 0; index < LINKERDS_NODES; index++) {
-        installers.push(new LinkerdsNode(`linkerds-${index}`, place, { program, image, api, token }));
-      }
-      await until("linkerd's installers", () => installers.every(({ isInstalled }) => isInstalled));
-    };
-    await simulation.phase("linkerd's installers, start", install);
-    await simulation.phase("linkerd's installers, rest", () => sleep(Math.min(REST_MS, 60_000)), LINKERDS_NODES);
-    if (installers.some(({ hasEnded }) => hasEnded)) throw new Error("linkerd's installer has ended");
-  } finally {
-    for (const installer of installers) installer.kill();
-  }
-  const stanza = linkerdsStanza(api, token, join(place, "linkerds-kubeconfig"));
-  let added: readonly Added[] = [];
-  await simulation.phase("linkerd's pod starts", async () => {
-    added = await startPods(
-      starting(LINKERDS_STARTS, () => ({ stanza })),
-      {
-        program: plugin,
-        parallel: PARALLEL,
-        directory: join(place, "linkerds-starts"),
-        hasRules: (rules) => rules.includes("PROXY_INIT_REDIRECT"),
-      },
-    );
-  });
-  return `linkerd's pod starts: ${LINKERDS_STARTS} ADDs; ${summary(added)}; ${LINKERDS_NODES} installers`;
 }
 
 function summary(added: readonly Added[]): string {
@@ -299,7 +240,7 @@ async function main(): Promise<void> {
       process.stdout.write(options.json ? json(simulation.phases, requests) : text);
       if (options.out !== undefined) writeFileSync(options.out, text);
     };
-    const told = await simulate(simulation, { api, nodes, place, image }).catch(async (error) => {
+    const told = await simulate(simulation, { api, nodes, place }).catch(async (error) => {
       await print([reasonOf(error)]);
       throw error;
     });

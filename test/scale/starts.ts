@@ -3,6 +3,7 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { mkdirSync, renameSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { outputs } from "../../build/paths";
 import { LOOKUP_SOCKET_NAME } from "../../cni/contract";
 import { POD_ANNOTATIONS } from "../../cni/stanza";
 import { Starter } from "../bench/starter";
@@ -19,8 +20,8 @@ export interface Starting {
   readonly annotations: Readonly<Record<string, string>>;
   /** The plugin's configuration on the pod's node. */
   readonly stanza: object;
-  /** The node's directory of the call log and the look-up socket; absent: the plugin finds none. */
-  readonly runDir?: string;
+  /** The node's directory of the call log and the look-up socket. */
+  readonly runDir: string;
   /** A number that only this pod's rules have. */
   readonly mark: number;
 }
@@ -55,8 +56,9 @@ class Place {
     return new Place(directory, netns, new Starter(node, directory), shell, lines);
   }
 
-  async add(program: string, { name, annotations, stanza, runDir }: Starting): Promise<Added> {
-    if (runDir !== undefined) this.standFor(runDir);
+  async add({ name, annotations, stanza, runDir }: Starting): Promise<Added> {
+    symlinkSync(runDir, join(this.directory, "next"));
+    renameSync(join(this.directory, "next"), join(this.directory, "node"));
     const input = JSON.stringify({
       cniVersion: "1.0.0",
       name: "k",
@@ -77,7 +79,7 @@ class Place {
       CNI_ARGS: `IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=${name}`,
       PATH,
     };
-    const { status, stdout, stderr, tookMs } = await this.starter.one({ program, env, input });
+    const { status, stdout, stderr, tookMs } = await this.starter.one({ program: outputs.plugin, env, input });
     return { tookMs, ...(status === 0 ? {} : { failure: `ADD of ${name} ended by ${status}: ${stdout}${stderr}` }) };
   }
 
@@ -97,22 +99,17 @@ class Place {
     this.starter.close();
     this.shell.stdin.end();
   }
-
-  private standFor(runDir: string): void {
-    symlinkSync(runDir, join(this.directory, "next"));
-    renameSync(join(this.directory, "next"), join(this.directory, "node"));
-  }
 }
 
 /**
  * Starts pods, one after another in each of some network namespaces.
- * @param directory a new one
- * @param hasRules whether the rules after an ADD are this pod's
+ * @param parallel how many are under way at once @param directory a new one
  * @returns each ADD; one that leaves other rules than the pod's has failed
  */
 export async function startPods(
   pods: readonly Starting[],
-  { program, parallel, directory, hasRules }: StartsOptions,
+  parallel: number,
+  directory: string,
 ): Promise<readonly Added[]> {
   const node = await Node.open();
   mkdirSync(directory);
@@ -123,8 +120,8 @@ export async function startPods(
     const idle = [...places];
     await each(pods, parallel, async (pod) => {
       const place = idle.pop() as Place;
-      const call = await place.add(program, pod);
-      const isRuled = call.failure !== undefined || hasRules(await place.rules(), pod);
+      const call = await place.add(pod);
+      const isRuled = call.failure !== undefined || (await place.rules()).includes(`dport ${pod.mark} `);
       calls.push(isRuled ? call : { ...call, failure: `ADD of ${pod.name} left other rules than its own` });
       idle.push(place);
     });
@@ -133,12 +130,4 @@ export async function startPods(
     node.close();
   }
   return calls;
-}
-
-interface StartsOptions {
-  readonly program: string;
-  /** How many are under way at once. */
-  readonly parallel: number;
-  readonly directory: string;
-  readonly hasRules: (rules: string, pod: Starting) => boolean;
 }
