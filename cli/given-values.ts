@@ -45,14 +45,26 @@ function fromFlags(options: ValueOptions): Map {
 const inRegistry = (registry: string, name: string): string =>
   `${registry.replace(/\/+$/, "")}/${name.split("/").at(-1) ?? ""}`;
 
+/** A part of an image's reference. @throws an Error for characters that linkerd refuses, too */
+function imagePart(origin: string, text: string): string {
+  if (/^[\w.:/-]+$/.test(text)) return text;
+  throw new Error(
+    `${origin}: ${JSON.stringify(text)} is no part of an image's name: use letters, digits and . _ - / :`,
+  );
+}
+
 /** `--linkerd-version` is the tag unless `--cni-image-version` is; the environment's registry wins over the flag's. */
 function image(options: ValueOptions, io: Io): Map {
-  const registry = io.env["LINKERD_DOCKER_REGISTRY"] || options.registry;
+  const fromEnvironment = io.env["LINKERD_DOCKER_REGISTRY"];
+  const registry = fromEnvironment || options.registry;
+  const origin = fromEnvironment ? "LINKERD_DOCKER_REGISTRY" : "--registry";
   const { linkerdVersion: version } = options;
   const name = String(options["cniImage"] ?? fieldOf(["image", "name"]).default);
   return {
-    ...(registry === undefined ? {} : { name: inRegistry(registry, name) }),
-    ...(version === undefined || options["cniImageVersion"] !== undefined ? {} : { version: version }),
+    ...(registry === undefined ? {} : { name: inRegistry(imagePart(origin, registry), name) }),
+    ...(version === undefined || options["cniImageVersion"] !== undefined
+      ? {}
+      : { version: imagePart("--linkerd-version", version) }),
   };
 }
 

@@ -81,6 +81,15 @@ test("LINKERD_DOCKER_REGISTRY overrides --registry", async () => {
   expect(documents(out)).toEqual(expected({ image: { name: "from.env/linkerd-cni" } }));
 });
 
+test.each([
+  [["--linkerd-version", "stable 2"], {}, '--linkerd-version: "stable 2"'],
+  [["--registry", "reg$istry"], {}, '--registry: "reg$istry"'],
+  [[], { LINKERD_DOCKER_REGISTRY: "a b" }, 'LINKERD_DOCKER_REGISTRY: "a b"'],
+])("install-cni %j with %j is refused, as by linkerd's", async (args, env, named) => {
+  const { code, out, err } = await run(["install-cni", ...args], {}, env);
+  expect([code, out, err]).toEqual([1, "", expect.stringContaining(`${named} is no part of an image's name`)]);
+});
+
 test("--cni-namespace is the namespace of everything", async () => {
   const { out } = await run(["install-cni", "--cni-namespace", "mesh"]);
   expect(documents(out)).toEqual(expected({}, "mesh"));

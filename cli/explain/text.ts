@@ -34,15 +34,9 @@ export function explanationText({ pod, verdict, outcome, rows, notes }: Explanat
   const { kind, because } = outcome;
   const code = kind === "does not start" ? `the plugin fails with code ${outcome.code}: ` : "";
   const parts = [
-    `${colours.bold(pod)}: ${paints[kind](colours)(verdict)}: ${code}${because}
-`,
+    `${colours.bold(pod)}: ${paints[kind](colours)(verdict)}: ${code}${because}\n`,
     aligned(rows.map(({ what, value, from }) => [`  ${what}`, value, colours.dim(from)])),
-    notes
-      .map(
-        (note) => `  ${colours.yellow("!")} ${note}
-`,
-      )
-      .join(""),
+    notes.map((note) => `  ${colours.yellow("!")} ${note}\n`).join(""),
     rules && outcome.kind === "redirected" ? rulesText(outcome.options) : "",
   ];
   return parts.filter((part) => part !== "").join("\n");

@@ -15,6 +15,8 @@ export interface ReportFile {
   readonly text: string;
 }
 
+const SHOWN_LINES = 1_000;
+
 const timeOf = ({ lastTimestamp, eventTime }: Event): string => lastTimestamp ?? eventTime ?? "";
 
 function eventsText(events: readonly Event[]): string {
@@ -104,8 +106,8 @@ function parts(material: Material): readonly Part[] {
     ...pods.map((pod): Part => [`pods/${pod.metadata.name}.yaml`, "the pod's state", installerPod(pod)]),
     ...logs.map(({ pod, container, isPrevious, lines }): Part => {
       const name = `pods/${pod}.${container}${isPrevious ? ".previous" : ""}.log`;
-      const about = `its ${isPrevious ? "previous " : ""}log`;
-      return [name, about, `${lines.join("\n")}\n`];
+      const about = `the last ${SHOWN_LINES} lines of its ${isPrevious ? "previous " : ""}log`;
+      return [name, about, `${lines.slice(-SHOWN_LINES).join("\n")}\n`];
     }),
   ];
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { arbitraryValues, singleValues } from "./arbitrary";
-import { constructed, type OwnChart, ownCharts } from "./charts";
-import { byName, helmSuite } from "./helm";
+import { constructed, type OwnChart, ownCharts, renderedText } from "./charts";
+import { byName, helmSuite, withValues } from "./helm";
 import { renderAll } from "./umbrella";
 
 /** How many value sets one run of helm renders, and how many such runs there are. */
@@ -58,6 +58,12 @@ for (const [name, chart] of ownCharts) {
       const sets = singleValues(values, 12);
       for (let start = 0; start < sets.length; start += BATCH)
         expectSame(chart, sets.slice(start, start + BATCH), "mesh");
+    });
+
+    test("two renders are byte-identical", () => {
+      const [set] = fc.sample(arbitraryValues(values), { numRuns: 1, seed: 7 });
+      const render = (file: string) => renderedText(chart, "mesh", "--values", file);
+      withValues(set, (file) => expect(render(file)).toBe(render(file)));
     });
   });
 }
