@@ -46,8 +46,14 @@ interface Tampering {
 /** Chain and handle of this rule take the place of CHAIN and HANDLE in commands of nft. */
 const RULE = "redirect to :4143";
 const native: Readonly<Record<string, Tampering>> = {
-  "a removed rule": { commands: ["nft delete rule ip linkerd-cni CHAIN handle HANDLE"], names: /4143/ },
-  "a removed rule of IPv6": { commands: ["nft delete rule ip6 linkerd-cni CHAIN handle HANDLE"], names: /ip6.*4143/ },
+  "a removed rule": {
+    commands: ["nft delete rule ip linkerd-cni CHAIN handle HANDLE"],
+    names: / ip .*rule \d+ of \d+ is missing/,
+  },
+  "a removed rule of IPv6": {
+    commands: ["nft delete rule ip6 linkerd-cni CHAIN handle HANDLE"],
+    names: / ip6 .*rule \d+ of \d+ is missing/,
+  },
   "a changed rule": {
     commands: ["nft replace rule ip linkerd-cni CHAIN handle HANDLE tcp dport 1-65535 redirect to :4144"],
     names: /4144|4143/,
