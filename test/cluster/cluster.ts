@@ -12,12 +12,13 @@ import { importImage, importTestImages } from "./images";
 import { Machine } from "./machine";
 import { mountDisk } from "./mounts";
 import { connect } from "./network";
-import { type ContainerdVersion, containerd, kubelet, preparedContainerd, prepareNode } from "./node";
+import { kubelet, prepareNode } from "./node";
 import { paths } from "./paths";
 import { missing } from "./requirements";
+import { preparedRuntime, type RuntimeName, runtime } from "./runtimes";
 
 /** Every daemon of the cluster, in the order in which they start. */
-const daemons: readonly Daemon[] = [...controlPlane, containerd, kubelet];
+const daemons = (): readonly Daemon[] => [...controlPlane, runtime(), kubelet];
 
 const NEVER = new AbortController().signal;
 
@@ -25,12 +26,14 @@ const NEVER = new AbortController().signal;
  * Starts a one-node cluster; first builds programs that are not cached. Reuses a running cluster if it is complete and
  * as requested. @param signal ends a start in progress
  */
-export async function up(progress: Progress, version: ContainerdVersion = "1", signal = NEVER): Promise<Machine> {
+export async function up(progress: Progress, name: RuntimeName = "1", signal = NEVER): Promise<Machine> {
   const running = await Machine.find();
-  if (running !== undefined) return asAskedFor(running, version);
+  if (running !== undefined) return asAskedFor(running, name);
   const problems = missing();
   if (problems.length > 0) throw new Error(`this machine cannot run a cluster yet:\n  ${problems.join("\n  ")}`);
   await buildBinaries(progress, signal);
+  // CRI-O takes the CNI plugins from there.
+  const version = name === "crio" ? "2" : name;
   const built = version === "1" ? undefined : await buildContainerd(version, progress, signal);
   await removeRemains();
   let ending: Promise<void> | undefined;
@@ -40,7 +43,7 @@ export async function up(progress: Progress, version: ContainerdVersion = "1", s
   };
   signal.addEventListener("abort", end);
   try {
-    const machine = await start(progress, built, signal);
+    const machine = await start(progress, name, built, signal);
     signal.throwIfAborted();
     return machine;
   } catch (error) {
@@ -53,18 +56,23 @@ export async function up(progress: Progress, version: ContainerdVersion = "1", s
 }
 
 /** @throws if the running cluster is another one, or incomplete */
-async function asAskedFor(machine: Machine, version: ContainerdVersion): Promise<Machine> {
-  const lacking = (await processes(machine)).filter(({ pid }) => pid === undefined).map(({ name }) => name);
-  const found = await preparedContainerd();
+async function asAskedFor(machine: Machine, name: RuntimeName): Promise<Machine> {
+  const lacking = (await processes(machine)).filter(({ pid }) => pid === undefined).map((daemon) => daemon.name);
+  const found = await preparedRuntime();
   const problems = [
     ...(lacking.length > 0 ? [`without ${lacking.join(", ")}`] : []),
-    ...(found === version ? [] : [`with containerd ${found}`]),
+    ...(found === name ? [] : [found === "crio" ? "with CRI-O" : `with containerd ${found}`]),
   ];
   if (problems.length === 0) return machine;
   throw new Error(`a cluster runs here ${problems.join(" and ")}; end it first: npm run cluster -- down`);
 }
 
-async function start(progress: Progress, built: string | undefined, signal: AbortSignal): Promise<Machine> {
+async function start(
+  progress: Progress,
+  name: RuntimeName,
+  built: string | undefined,
+  signal: AbortSignal,
+): Promise<Machine> {
   for (const directory of [paths.logs, paths.pids, paths.home]) await mkdir(directory, { recursive: true });
   const machine = await progress.step("namespaces, disk and network of the node", async () => {
     const made = await Machine.start(programs);
@@ -73,12 +81,12 @@ async function start(progress: Progress, built: string | undefined, signal: Abor
     await connect(made);
     await makeCgroups();
     await makeCredentials();
-    await prepareNode(built);
+    await prepareNode(name, built);
     return made;
   });
   const steps = [
     progress.step("container runtime and images", async () => {
-      await startDaemon(machine, containerd);
+      await startDaemon(machine, runtime());
       await importTestImages(machine);
       if (existsSync(outputs.image)) await importImage(machine, outputs.image);
     }),
@@ -133,7 +141,7 @@ async function removeRemains(): Promise<void> {
 
 /** Every running daemon with its process id inside the machine. */
 async function processes(machine: Machine): Promise<{ name: string; pid: number | undefined }[]> {
-  return Promise.all(daemons.map(async ({ name }) => ({ name, pid: await machine.pidOf(name) })));
+  return Promise.all(daemons().map(async ({ name }) => ({ name, pid: await machine.pidOf(name) })));
 }
 
 /** The running daemons, and the API server's state. Whole: nothing is missing. */

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { startDaemon } from "./cluster";
 import type { Machine } from "./machine";
-import { CONTAINERD_CONFIG, containerd } from "./node";
+import { CONTAINERD_CONFIG, containerd } from "./runtimes";
 
 /** Restarts the container runtime with other CNI directories, and moves the files of the usual ones there. */
 export async function moveCniDirectories(machine: Machine, bin: string, conf: string): Promise<void> {

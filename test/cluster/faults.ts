@@ -9,7 +9,8 @@ import { startDaemon } from "./cluster";
 import { apiServer, controlPlane } from "./control-plane";
 import type { Machine } from "./machine";
 import { mountRun, unmount } from "./mounts";
-import { containerd, kubelet } from "./node";
+import { kubelet } from "./node";
+import { runtime } from "./runtimes";
 
 /** Runs something while the API server is down, which it is for at least so long. */
 export async function withoutApiServer(machine: Machine, seconds: number, work: () => Promise<void>): Promise<void> {
@@ -24,8 +25,8 @@ export async function withoutApiServer(machine: Machine, seconds: number, work: 
 /** Starts the container runtime and the kubelet again while the API server is down. */
 export async function restartRuntimeAlone(machine: Machine): Promise<void> {
   await withoutApiServer(machine, 0, async () => {
-    for (const { name } of [kubelet, containerd]) await machine.endDaemon(name, "KILL");
-    for (const daemon of [containerd, kubelet]) await startDaemon(machine, daemon);
+    for (const { name } of [kubelet, runtime()]) await machine.endDaemon(name, "KILL");
+    for (const daemon of [runtime(), kubelet]) await startDaemon(machine, daemon);
   });
 }
 
@@ -117,11 +118,11 @@ export async function reboot(machine: Machine): Promise<void> {
 export async function powerOff(machine: Machine): Promise<void> {
   const pids = await Promise.all(controlPlane.map(({ name }) => machine.pidOf(name)));
   // First the processes that would clean up after, or restart, the ones that are killed next.
-  for (const { name } of [kubelet, containerd]) await machine.endDaemon(name, "KILL");
+  for (const { name } of [kubelet, runtime()]) await machine.endDaemon(name, "KILL");
   await machine.run(["sh", "-c", KILL_OTHERS, "sh", ...pids.map(String)]);
   await removeCgroups();
   await makeCgroups();
-  await unmount(machine, /^\/var\/lib\/(kubelet|containerd)\//);
+  await unmount(machine, /^\/var\/lib\/(kubelet|containerd|containers)\//);
   await mountRun(machine);
   await machine.run(["ip", "link", "delete", NODE.podBridge]);
 }
@@ -129,5 +130,5 @@ export async function powerOff(machine: Machine): Promise<void> {
 /** Starts the node. @param flags additional flags for the kubelet */
 export async function powerOn(machine: Machine, ...flags: string[]): Promise<void> {
   const started = { ...kubelet, command: [...kubelet.command, ...flags] };
-  for (const daemon of [containerd, started]) await startDaemon(machine, daemon);
+  for (const daemon of [runtime(), started]) await startDaemon(machine, daemon);
 }

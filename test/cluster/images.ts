@@ -4,14 +4,14 @@ import { ociArchive } from "../../build/image/oci";
 import { programs } from "./binaries";
 import type { Machine } from "./machine";
 import { paths } from "./paths";
+import { PAUSE, runtime } from "./runtimes";
 
 /** The image of all the test's containers: `pause`, `proxy`, `serve PORT`, `dial ADDRESS`. */
 export const PROGRAMS_IMAGE = "linkerd-cni.test/programs:1";
-/** The same, with an entrypoint that pauses: what holds a pod's namespaces. */
-export const PAUSE = "linkerd-cni.test/pause:1";
 
 const ENTRYPOINTS: Readonly<Record<string, readonly string[]>> = {
   [PROGRAMS_IMAGE]: ["/programs"],
+  // The same, with an entrypoint that pauses.
   [PAUSE]: ["/programs", "pause"],
 };
 
@@ -35,5 +35,5 @@ export async function importTestImages(machine: Machine): Promise<void> {
 
 /** Imports an OCI archive into the node's container runtime, because there is no registry. */
 export async function importImage(machine: Machine, archive: string): Promise<void> {
-  await machine.run(["ctr", "--namespace=k8s.io", "images", "import", archive]);
+  await runtime().importImage(machine, archive);
 }

@@ -6,9 +6,9 @@ import { until } from "../support/until";
 import { PROGRAMS_IMAGE } from "./images";
 import { Linkerd, lacksLinkerd } from "./linkerd";
 import { Multus, OPERATOR } from "./multus";
-import type { ContainerdVersion } from "./node";
 import { NriPlugin } from "./nri";
 import { namespace, type Pod, pod } from "./pods";
+import type { RuntimeName } from "./runtimes";
 import { startServices } from "./services";
 import { clusterSuite, lacks, type TestCluster } from "./suite";
 
@@ -84,7 +84,7 @@ function withInitContainer(name: string, proxy: "classic" | "native", uid: numbe
 
 /** A runtime, and how our plugin is called there. */
 interface Setup {
-  readonly containerd: ContainerdVersion;
+  readonly runtime: RuntimeName;
   /** Options of our chart. */
   readonly options?: readonly string[];
   /** What the node has before our chart. */
@@ -99,15 +99,15 @@ interface Setup {
 }
 
 const SETUPS: Readonly<Record<string, Setup>> = {
-  "a drop-in, on containerd 2.2": { containerd: "2" },
-  "an edit, on containerd 1.6": { containerd: "1" },
+  "a drop-in, on containerd 2.2": { runtime: "2" },
+  "an edit, on containerd 1.6": { runtime: "1" },
   "NRI alone": {
-    containerd: "2",
+    runtime: "2",
     options: ["--set=nri.enabled=true", "--set=chained=false"],
     install: (cluster) => new NriPlugin(cluster).rolledOut(),
   },
   "Multus' operator": {
-    containerd: "1",
+    runtime: "1",
     options: ["--set=chained=false"],
     prepare: (cluster) => new Multus(cluster).install(),
     install: async (cluster) => void (await new Multus(cluster).installOperator()),
@@ -115,7 +115,7 @@ const SETUPS: Readonly<Record<string, Setup>> = {
     annotations: { "linkerd.io/multus": "enabled" },
   },
   "Multus' auxiliary chain, with its daemon": {
-    containerd: "1",
+    runtime: "1",
     options: ["--set=chaining=auxiliary"],
     prepare: (cluster) => new Multus(cluster).installAuxiliary("thick"),
     // Multus calls the plugin to end pods from before the uninstallation.
@@ -253,6 +253,6 @@ const walk = (setup: Setup) => (cluster: TestCluster) => {
 suite("Linkerd's getting started", lacksLinkerd() ?? lacks(), () => {
   // Each takes some minutes.
   for (const [name, setup] of Object.entries(SETUPS).slice(0, isFull ? undefined : 1)) {
-    clusterSuite(name, walk(setup), setup.containerd);
+    clusterSuite(name, walk(setup), setup.runtime);
   }
 });

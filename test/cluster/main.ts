@@ -6,7 +6,7 @@ import { Progress } from "../../build/progress";
 import { buildEverything } from "./binaries";
 import { down, status, up } from "./cluster";
 import { Machine } from "./machine";
-import { CONTAINERD_VERSIONS, type ContainerdVersion } from "./node";
+import { CONTAINERD_VERSIONS, type ContainerdVersion } from "./runtimes";
 
 const progress = new Progress(process.stdout);
 

@@ -9,9 +9,10 @@ import { NODE } from "./addresses";
 import { buildContainerd } from "./binaries";
 import { startDaemon } from "./cluster";
 import { sandboxes } from "./faults";
-import { containerd, kubelet, usePrograms } from "./node";
+import { kubelet, usePrograms } from "./node";
 import { paths } from "./paths";
 import { type Pod, pod } from "./pods";
+import { containerd } from "./runtimes";
 import { clusterSuite } from "./suite";
 
 const otherKubelet = process.env["KUBELET_PEER"];

@@ -11,10 +11,11 @@ import { rounds as asked } from "../support/rounds";
 import { until } from "../support/until";
 import { median, printTable } from "./costs";
 import { ContainerRuntime } from "./cri";
-import { CONFIGURATION, configure, kubelet, NRI_SOCKET, RUNTIME_SOCKET } from "./node";
+import { CONFIGURATION, configure, kubelet } from "./node";
 import { inSandbox } from "./nri";
 import { withPeer } from "./peer";
 import { INJECTED, pod } from "./pods";
+import { containerd, NRI_SOCKET } from "./runtimes";
 import { clusterSuite } from "./suite";
 
 /** Rounds, there and back, and pods of each kind in a round, so that other load affects every way. */
@@ -71,7 +72,7 @@ clusterSuite(
       await cluster.machine.endDaemon(kubelet.name);
       // The chained plugins look this up.
       await cluster.kubectl.apply(...Object.values(KINDS));
-      runtime = new ContainerRuntime(cluster.machine.outside(RUNTIME_SOCKET));
+      runtime = new ContainerRuntime(cluster.machine.outside(containerd.socket));
     });
     afterAll(() => runtime?.close());
 

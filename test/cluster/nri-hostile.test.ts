@@ -7,9 +7,9 @@ import { rounds } from "../support/rounds";
 import { until } from "../support/until";
 import { ContainerRuntime } from "./cri";
 import { HostileNeighbour } from "./hostile";
-import { RUNTIME_SOCKET } from "./node";
 import { ADMIN_PORT, inPod, NriPlugin } from "./nri";
 import { INJECTED, pod } from "./pods";
+import { containerd } from "./runtimes";
 import { PodStream } from "./stream";
 import { clusterSuite } from "./suite";
 
@@ -32,7 +32,7 @@ clusterSuite(
       await cluster.install("--set=nri.enabled=true", "--set=chained=false");
       await plugin.rolledOut();
       // Made by the runtime itself: the API server takes such a pod, but has its own work with it.
-      const runtime = new ContainerRuntime(machine.outside(RUNTIME_SOCKET));
+      const runtime = new ContainerRuntime(machine.outside(containerd.socket));
       const hostile = (round: number) =>
         Promise.all(
           [0, 1, 2].map((each) => {

@@ -1,7 +1,7 @@
 import { until } from "../support/until";
 import { startDaemon } from "./cluster";
 import type { Machine } from "./machine";
-import { containerd, setNriValidator } from "./node";
+import { runtime, setNriValidator } from "./runtimes";
 import type { TestCluster } from "./suite";
 
 const NAME = "linkerd-cni-nri";
@@ -71,6 +71,11 @@ export class NriPlugin {
     return this.cluster.kubectl.run("logs", ...DAEMON_SET);
   }
 
+  /** The logs of all its pods, of which there are two during a rollout. */
+  logs(): Promise<string> {
+    return this.cluster.kubectl.run("logs", ...PODS, "--tail=-1");
+  }
+
   /** Value of a metric, such as `mended_pods_total`, or `pods_total{event="run",outcome="redirected"}`. */
   async metric(name: string): Promise<number> {
     const [pod] = await this.pods();
@@ -92,9 +97,9 @@ export class NriPlugin {
 
 /** Ends the container runtime, and starts it again. @param validator whether it refuses containers that lack a plugin */
 export async function restartRuntime(machine: Machine, { validator = false } = {}): Promise<void> {
-  await machine.endDaemon(containerd.name);
+  await machine.endDaemon(runtime().name);
   await setNriValidator(validator);
-  await startDaemon(machine, containerd);
+  await startDaemon(machine, runtime());
 }
 
 /** Runs a command in the network namespace of a pod. @returns its standard output */

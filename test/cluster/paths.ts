@@ -39,6 +39,7 @@ export const DISK = [
   "/opt/cni/bin",
   "/var/lib/cni",
   "/var/lib/containerd",
+  "/var/lib/containers",
   "/var/lib/etcd",
   "/var/lib/kubelet",
   "/var/log/containers",

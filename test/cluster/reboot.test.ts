@@ -5,10 +5,11 @@ import { aligned } from "../../cli/aligned";
 import { isFull, rounds } from "../support/rounds";
 import { until } from "../support/until";
 import { powerOff, powerOn } from "./faults";
-import { CONFIGURATION, type ContainerdVersion } from "./node";
+import { CONFIGURATION } from "./node";
 import { NriPlugin } from "./nri";
 import { onDisk } from "./paths";
 import { INJECTED, type Pod, pod } from "./pods";
+import type { RuntimeName } from "./runtimes";
 import { clusterSuite, NET_DIR, type TestCluster } from "./suite";
 
 const PODS = rounds(4, 20);
@@ -25,7 +26,7 @@ const BOOTS = {
 type Boot = keyof typeof BOOTS;
 
 interface Row {
-  readonly containerd: ContainerdVersion;
+  readonly runtime: RuntimeName;
   readonly options?: readonly string[];
   readonly installed?: (cluster: TestCluster) => Promise<void>;
   /** Boots after which no pod is without a redirect. */
@@ -33,14 +34,16 @@ interface Row {
 }
 
 const ROWS: Readonly<Record<string, Row>> = {
-  "a drop-in, on containerd 2.2": { containerd: "2", keeps: ["nothing", "the primary CNI writes its file"] },
-  "an edit, on containerd 1.6": { containerd: "1", keeps: ["nothing"] },
+  "a drop-in, on containerd 2.2": { runtime: "2", keeps: ["nothing", "the primary CNI writes its file"] },
+  "an edit, on containerd 1.6": { runtime: "1", keeps: ["nothing"] },
   "NRI alone, on containerd 2.2": {
-    containerd: "2",
+    runtime: "2",
     options: ["--set=nri.enabled=true", "--set=chained=false"],
     installed: (cluster) => new NriPlugin(cluster).rolledOut(),
     keeps: Object.keys(BOOTS) as Boot[],
   },
+  "a drop-in, on CRI-O": { runtime: "crio", keeps: ["nothing", "the primary CNI writes its file"] },
+  "an edit, on CRI-O": { runtime: "crio", options: ["--set=chaining=edit"], keeps: ["nothing"] },
 };
 
 interface Started extends Pod {
@@ -54,7 +57,8 @@ afterAll(() => {
   process.stdout.write(aligned([["pods are chained by", "when the node starts", "without a redirect"], ...seen]));
 });
 
-for (const [name, { containerd, options = [], installed, keeps }] of Object.entries(ROWS).slice(0, isFull ? 3 : 1)) {
+const rows = Object.entries(ROWS).slice(0, isFull ? undefined : 1);
+for (const [name, { runtime, options = [], installed, keeps }] of rows) {
   clusterSuite(
     `${name}: a node that starts again`,
     (cluster) => {
@@ -108,6 +112,6 @@ for (const [name, { containerd, options = [], installed, keeps }] of Object.entr
         600_000,
       );
     },
-    containerd,
+    runtime,
   );
 }

@@ -15,11 +15,10 @@ import { NodePath, NriVariable } from "../../cni/contract";
 import { defaultStanza } from "../support/default-stanza";
 import { until } from "../support/until";
 import { down, up } from "./cluster";
-import type { ContainerdVersion } from "./node";
-import { NRI_SOCKET } from "./node";
 import { NriRelay } from "./nri-relay";
 import { paths } from "./paths";
 import { INJECTED, Kubectl, pod } from "./pods";
+import { type ContainerdVersion, NRI_SOCKET } from "./runtimes";
 
 const MESHED = { proxy: "sidecar", annotations: INJECTED } as const;
 /** After this long without a byte, the runtime has nothing to say at the moment. */

@@ -10,15 +10,15 @@ import { snapshot } from "../support/snapshot";
 import { until } from "../support/until";
 import { down, up } from "./cluster";
 import { Machine } from "./machine";
-import type { ContainerdVersion } from "./node";
 import { onDisk, paths } from "./paths";
 import { Kubectl } from "./pods";
 import { missing } from "./requirements";
+import { lacksCrio, type RuntimeName, runtime } from "./runtimes";
 
 export const NET_DIR = "/etc/cni/net.d";
 export const BIN_DIR = "/opt/cni/bin";
 const CHART = "dist/charts/linkerd2-cni";
-/** containerd's messages if it cannot make or end a pod's sandbox, or has no CNI configuration for it. */
+/** A container runtime's messages if it cannot make or end a pod's sandbox, or has no CNI configuration for it. */
 const FAILURE = /(Run|Stop)PodSandbox|network for sandbox|cni/i;
 /**
  * What it says of a container or sandbox that ended while its figures or state were read, with the cluster's cgroup or a
@@ -130,7 +130,7 @@ export class TestCluster {
    * Nothing in their text tells whose fault they are: a chain that is broken fails in the names of others.
    */
   async failures(): Promise<string[]> {
-    const log = await readFile(join(paths.logs, "containerd"), "utf8");
+    const log = await readFile(join(paths.logs, runtime().name), "utf8");
     const errors = log.split("\n").filter((line) => line.includes("level=error") && !ENDED.test(line));
     return errors.filter((line) => FAILURE.test(line));
   }
@@ -147,17 +147,17 @@ export function lacks(programs: readonly string[] = []): string | undefined {
 export function clusterSuite(
   name: string,
   body: (cluster: TestCluster) => void,
-  containerd: ContainerdVersion = "1",
+  runtimeName: RuntimeName = "1",
   programs: readonly string[] = [],
 ): void {
-  suite(name, lacks(programs), () => {
+  suite(name, (runtimeName === "crio" ? lacksCrio() : undefined) ?? lacks(programs), () => {
     const cluster = new TestCluster();
     // A cluster that was running before stays.
     let ours = false;
     beforeAll(async () => {
       if ((await Machine.find()) !== undefined) throw new Error("a cluster runs here: npm run cluster -- down");
       ours = true;
-      cluster.machine = await up(new Progress(process.stdout), containerd);
+      cluster.machine = await up(new Progress(process.stdout), runtimeName);
       cluster.kubectl = new Kubectl(cluster.machine);
     }, 1_800_000);
     afterAll(async () => {

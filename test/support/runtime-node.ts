@@ -11,10 +11,11 @@ import { CALL_LOG, InstallerVariable, NodePath, NriVariable, PodVariable } from 
 import { programs } from "../cluster/binaries";
 import { makeCgroups, removeCgroups } from "../cluster/cgroups";
 import { ContainerRuntime } from "../cluster/cri";
-import { PAUSE, testImage } from "../cluster/images";
+import { testImage } from "../cluster/images";
 import { Machine } from "../cluster/machine";
 import { overlay } from "../cluster/mounts";
 import { paths } from "../cluster/paths";
+import { crioCommand, crioConfig, crioImport, lacksCrio, PAUSE } from "../cluster/runtimes";
 import { TestNode } from "../kernel/installer-node";
 import { ApiProcess } from "./api-process";
 import { defaultStanza } from "./default-stanza";
@@ -48,8 +49,6 @@ interface Runtime {
   readonly load: (layout: Layout) => { readonly when: "before" | "after"; readonly command: readonly string[] };
 }
 
-/** Directory that holds CRI-O's executables, `crio` and `pinns`: they can be neither installed nor built in every test run. */
-const CRIO = process.env["CRIO_PEER"] || undefined;
 const RUN = "/run/runtime";
 const SOCKET = `${RUN}/runtime.sock`;
 const NRI_SOCKET = `${NodePath.nriDir}/nri.sock`;
@@ -62,6 +61,8 @@ const ctr = ({ socket, image }: Layout) =>
     when: "after",
     command: ["ctr", `--address=${socket}`, "--namespace=k8s.io", "images", "import", image],
   }) as const;
+
+const crioStorage = ({ root }: Layout) => ({ root, run: `${RUN}/storage`, driver: "vfs" });
 
 const built = (version: string): Runtime => ({
   lacks: () =>
@@ -114,59 +115,11 @@ state = "${RUN}/state"
   "containerd 2.2": built("2"),
   "containerd 2.3": built("2.3"),
   "CRI-O 1.34": {
-    lacks: () => (CRIO === undefined ? "CRIO_PEER" : missing({ programs: ["conmon", "skopeo"] })),
+    lacks: lacksCrio,
     cniVersion: "1.1.0",
-    config: ({ root, socket, netDir, binDir, nriSocket, namespacesDir }) => `[crio]
-root = "${root}"
-runroot = "${RUN}/storage"
-storage_driver = "vfs"
-log_dir = "${RUN}/pods"
-version_file = "${RUN}/version"
-version_file_persist = ""
-internal_wipe = false
-clean_shutdown_file = "${RUN}/clean-shutdown"
-[crio.api]
-listen = "${socket}"
-stream_port = "0"
-[crio.runtime]
-cgroup_manager = "cgroupfs"
-conmon_cgroup = "pod"
-default_runtime = "runc"
-namespaces_dir = "${namespacesDir}"
-pinns_path = "${CRIO}/pinns"
-apparmor_profile = "unconfined"
-container_exits_dir = "${RUN}/exits"
-container_attach_socket_dir = "${RUN}/attach"
-hooks_dir = []
-default_mounts_file = ""
-irqbalance_config_file = ""
-[crio.runtime.runtimes.runc]
-runtime_path = "${which("runc")}"
-runtime_type = "oci"
-runtime_root = "${RUN}/runc"
-monitor_path = "${which("conmon")}"
-[crio.image]
-pause_image = "${PAUSE}"
-pause_command = "/programs pause"
-signature_policy = "${RUN}/policy.json"
-[crio.network]
-network_dir = "${netDir}"
-plugin_dirs = ["${binDir}"]
-[crio.nri]
-enable_nri = true
-nri_listen = "${nriSocket}"
-`,
-    command: (config) => [`${CRIO}/crio`, "--config", config],
-    load: ({ root, image }) => ({
-      when: "before",
-      command: [
-        "skopeo",
-        "--insecure-policy",
-        "copy",
-        `oci-archive:${image}`,
-        `containers-storage:[vfs@${root}+${RUN}/storage]${PAUSE}`,
-      ],
-    }),
+    config: (layout) => crioConfig({ ...layout, run: RUN, storage: crioStorage(layout), runc: `${which("runc")}` }),
+    command: crioCommand,
+    load: (layout) => ({ when: "before", command: crioImport(crioStorage(layout), layout.image, PAUSE) }),
   },
 } as const satisfies Readonly<Record<string, Runtime>>;
 
