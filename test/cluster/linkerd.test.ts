@@ -101,6 +101,7 @@ interface Setup {
 const SETUPS: Readonly<Record<string, Setup>> = {
   "a drop-in, on containerd 2.2": { runtime: "2" },
   "an edit, on containerd 1.6": { runtime: "1" },
+  "a drop-in, on CRI-O": { runtime: "crio" },
   "NRI alone": {
     runtime: "2",
     options: ["--set=nri.enabled=true", "--set=chained=false"],
