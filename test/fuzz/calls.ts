@@ -163,12 +163,23 @@ const deep = fc
     return `{"cniVersion":"1.1.0","name":"pods","args":${begin.repeat(depth)}1${isWhole ? end.join("").repeat(depth) : ""}}`;
   });
 
+/** Undefined if a configuration names none, or is not JSON. */
+function runDirIn(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString())?.["run-dir"];
+  } catch {
+    return undefined;
+  }
+}
+
 function input(surroundings: Surroundings): fc.Arbitrary<Buffer> {
+  const { runDir } = surroundings;
   const likely = configuration(surroundings).map((value) => JSON.stringify(value));
   const asBytes = (text: fc.Arbitrary<string>) => text.map((each) => Buffer.from(each));
   return fc.oneof(
     { weight: 40, arbitrary: asBytes(likely) },
-    { weight: 3, arbitrary: damaged(likely) },
+    // The fake machine has no other directory of an installer.
+    { weight: 3, arbitrary: damaged(likely).filter((bytes) => (runDirIn(bytes) ?? runDir) === runDir) },
     { weight: 1, arbitrary: asBytes(anyJson.map((value) => JSON.stringify(value))) },
     { weight: 1, arbitrary: asBytes(anyText) },
     { weight: 1, arbitrary: asBytes(deep) },
