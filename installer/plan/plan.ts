@@ -135,7 +135,7 @@ export function setAside({ configs, originals }: NodeState): readonly string[] {
   return [...originals.keys()].filter((name) => !name.endsWith(".conflist") && !present.has(name));
 }
 
-/** The end of a list's name that nobody else gives to a file. */
+/** The suffix of lists that we make. No other program uses it. */
 const MADE = ".linkerd-cni.conflist";
 
 /**

@@ -193,7 +193,7 @@ export class Node implements Machine {
     return inode !== undefined && (inode.mode & 0o111) !== 0 && /^(fine|ours)/.test(textOf(inode.bytes));
   }
 
-  /** Whether a plugin ran once and does not run any more: whoever ran it cannot know. */
+  /** Whether a plugin has run once and fails from now on, which the installer that ran it cannot know. */
   isSpent(plugin: string): boolean {
     const inode = this.files.inodeIfAny(`${BIN_DIR}/${plugin}`);
     return inode !== undefined && this.spent.has(inode);
